@@ -1,4 +1,5 @@
-// Appends operations at a place, with the current source location. Checks nothing and folds nothing.
+// Appends operations at a place, with the current source location. Checks nothing and folds
+// nothing.
 
 #ifndef MTLC_IR_BUILDER_H_
 #define MTLC_IR_BUILDER_H_
@@ -28,7 +29,8 @@ class Builder {
   Operation* insertBefore() const { return before_; }  // nullptr: at the end of insertBlock().
   void setLoc(SourceLoc loc) { loc_ = loc; }
   SourceLoc loc() const { return loc_; }
-  // Flags given to every operation with the trait FastMath from now on (kApprox is never among them).
+  // Flags given to every operation with the trait FastMath from now on (kApprox is never among
+  // them).
   void setFastMath(uint8_t flags) { fastMath_ = flags; }
   uint8_t fastMath() const { return fastMath_; }
 
@@ -37,7 +39,9 @@ class Builder {
 
   // Constants. `bits` is truncated to the type's width.
   Value* constBits(Type type, uint64_t bits);
-  Value* constInt(Type type, int64_t value) { return constBits(type, static_cast<uint64_t>(value)); }
+  Value* constInt(Type type, int64_t value) {
+    return constBits(type, static_cast<uint64_t>(value));
+  }
   Value* constBool(bool value) { return constBits(kI1, value); }
   Value* constF32(float value);
   Value* constF64(double value);

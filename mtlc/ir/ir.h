@@ -1,8 +1,10 @@
-// The IR in memory: a Module owns functions, a Function blocks, a Block operations. SSA with block arguments, no phi.
+// The IR in memory: a Module owns functions, a Function blocks, a Block operations. SSA with block
+// arguments, no phi.
 //
-// Everything lives in the module's arena and is linked intrusively, so creating, moving and erasing are cheap and
-// pointers stay valid until the module dies. An operation has at most one result, which lives inside it. Use lists are
-// exact at all times. Nothing here checks the rules of docs/ir.md: verifier.h does.
+// Everything lives in the module's arena and is linked intrusively, so creating, moving and erasing
+// are cheap and pointers stay valid until the module dies. An operation has at most one result,
+// which lives inside it. Use lists are exact at all times. Nothing here checks the rules of
+// docs/ir.md: verifier.h does.
 
 #ifndef MTLC_IR_IR_H_
 #define MTLC_IR_IR_H_
@@ -38,6 +40,7 @@ class Use {
   void set(Value* value);  // nullptr drops the use.
 
  private:
+  friend class Module;
   friend class Operation;
   friend class Value;
   Value* value_ = nullptr;
@@ -118,12 +121,13 @@ class Successor {
   Operation* owner() const { return owner_; }
   unsigned firstArg() const { return firstArg_; }  // Index among the owner's operands.
   unsigned argCount() const { return argCount_; }
-  unsigned index() const;  // 0 for jump; 0 taken, 1 not taken for br.
+  unsigned index() const;                               // 0 for jump; 0 taken, 1 not taken for br.
   Successor* nextPredecessor() const { return next_; }  // The next edge into the same block.
 
  private:
-  friend class Operation;
   friend class Block;
+  friend class Module;
+  friend class Operation;
   Block* block_ = nullptr;
   Operation* owner_ = nullptr;
   Successor* next_ = nullptr;
@@ -172,9 +176,9 @@ class Operation {
   void removeSuccessorArg(unsigned i, unsigned arg);
 
   // Attributes; each is meaningful for the forms named.
-  uint64_t constBits() const { return payload_; }  // Const: the value's bits, zero-extended.
+  uint64_t constBits() const { return payload_; }         // Const: the value's bits, zero-extended.
   Dim dim() const { return static_cast<Dim>(payload_); }  // GpuIndex
-  Type elemType() const { return elem_; }  // PtrAdd, Load, Store, Alloc, AllocDynamic
+  Type elemType() const { return elem_; }           // PtrAdd, Load, Store, Alloc, AllocDynamic
   uint64_t allocCount() const { return payload_; }  // Alloc: elements, at least 1.
   Function* callee() const { return reinterpret_cast<Function*>(payload_); }  // Call
   void setCallee(Function* callee) { payload_ = reinterpret_cast<uint64_t>(callee); }
@@ -183,7 +187,8 @@ class Operation {
             static_cast<CacheHint>(payload_ >> 40)};
   }
   void setMem(MemAttr m) {
-    payload_ = m.align | uint64_t{m.isVolatile} << 32 | uint64_t{static_cast<uint8_t>(m.cache)} << 40;
+    payload_ =
+        m.align | uint64_t{m.isVolatile} << 32 | uint64_t{static_cast<uint8_t>(m.cache)} << 40;
   }
   BarrierAttr barrier() const {
     return {static_cast<uint8_t>(payload_), static_cast<MemoryOrder>(payload_ >> 8)};
@@ -290,9 +295,11 @@ class Block {
 
   // Moves `op` and all after it to the end of `target`.
   void moveTailTo(Operation* op, Block* target);
-  // Unlinks and drops the block and its operations. No edge may lead here, no result be used elsewhere.
+  // Unlinks and drops the block and its operations. No edge may lead here, no result be used
+  // elsewhere.
   void erase();
-  // Drops all operands and successors of its operations, so that blocks of a cycle can be erased one by one.
+  // Drops all operands and successors of its operations, so that blocks of a cycle can be erased
+  // one by one.
   void dropAllReferences();
   void moveAfter(Block* other);
 
@@ -302,7 +309,6 @@ class Block {
   friend class Function;
   friend class Module;
   friend class Operation;
-  friend struct BlockDeleter;
   Block* prev_ = nullptr;
   Block* next_ = nullptr;
   Function* function_ = nullptr;
@@ -368,10 +374,10 @@ class Function {
 struct FunctionSpec {
   std::string_view name;
   Type result = kVoid;
-  std::vector<Type> params;
-  std::vector<std::string_view> paramNames;  // Empty, or one for each.
+  std::vector<Type> params = {};
+  std::vector<std::string_view> paramNames = {};  // Empty, or one for each.
   bool isKernel = false;
-  SourceLoc loc;
+  SourceLoc loc = {};
 };
 
 class Module {
@@ -387,7 +393,8 @@ class Module {
   SourceManager& sources() const { return sources_; }
   Arena& arena() { return arena_; }
 
-  // Adds a function without blocks (a declaration until it gets some). Its name must be new: see uniqueName().
+  // Adds a function without blocks (a declaration until it gets some). Its name must be new: see
+  // uniqueName().
   Function* addFunction(const FunctionSpec& spec);
   Function* findFunction(std::string_view name) const;
   std::string uniqueName(std::string_view wish) const;
@@ -395,7 +402,8 @@ class Module {
   void eraseFunction(Function* function);
   ListRange<Function> functions() const { return ListRange<Function>(first_); }
 
-  // An operation outside any block. `operands` of a terminator are followed by those of its successors, in order.
+  // An operation outside any block. `operands` of a terminator are followed by those of its
+  // successors, in order.
   struct OpSpec {
     Opcode opcode;
     Type result = kVoid;
@@ -441,7 +449,8 @@ inline uint64_t barrierPayload(BarrierAttr b) {
   return b.regions | uint64_t{static_cast<uint8_t>(b.order)} << 8;
 }
 
-// True when the operation may be dropped if its result is unused and may be evaluated anywhere its operands exist.
+// True when the operation may be dropped if its result is unused and may be evaluated anywhere its
+// operands exist.
 inline bool isPure(const Operation& op) {
   const OpInfo& info = op.info();
   return info.effect == Effect::None && !info.has(OpTrait::Terminator) &&

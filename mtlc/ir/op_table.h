@@ -42,14 +42,14 @@ enum class Form : uint8_t {
 
 enum class TypeClass : uint8_t {
   None,
-  Int,             // i8 i16 i32 i64
+  Int,  // i8 i16 i32 i64
   I32,
-  IntOrBool,       // … and i1
+  IntOrBool,  // … and i1
   IntOrPtr,
   IntOrBoolOrPtr,
-  Float,           // f16 bf16 f32 f64
-  Scalar,          // integers, i1, floats
-  AnyValue,        // scalars and pointers
+  Float,     // f16 bf16 f32 f64
+  Scalar,    // integers, i1, floats
+  AnyValue,  // scalars and pointers
   Ptr,
 };
 
@@ -59,10 +59,10 @@ enum class Convergence : uint8_t { None, Subgroup, Workgroup };
 enum OpTrait : uint8_t {
   Commutative = 1 << 0,
   Terminator = 1 << 1,
-  FastMath = 1 << 2,   // May carry FastMathFlags.
-  Approx = 1 << 3,     // May carry kApprox.
-  Math = 1 << 4,       // Expanded by expand-math where a target has no instruction for it.
-  Identity = 1 << 5,   // Each execution makes a distinct thing; never merged with an equal one.
+  FastMath = 1 << 2,  // May carry FastMathFlags.
+  Approx = 1 << 3,    // May carry kApprox.
+  Math = 1 << 4,      // Expanded by expand-math where a target has no instruction for it.
+  Identity = 1 << 5,  // Each execution makes a distinct thing; never merged with an equal one.
 };
 
 struct OpInfo {
@@ -89,7 +89,8 @@ inline constexpr const OpInfo& opInfo(Opcode opcode) {
 }
 std::optional<Opcode> opcodeFromMnemonic(std::string_view mnemonic);
 
-// The comparison that holds exactly when `opcode` does not (cmp.slt → cmp.sge, fcmp.olt → fcmp.uge).
+// The comparison that holds exactly when `opcode` does not (cmp.slt → cmp.sge, fcmp.olt →
+// fcmp.uge).
 Opcode invertedCompare(Opcode opcode);
 // The comparison with its operands exchanged (cmp.slt → cmp.sgt).
 Opcode swappedCompare(Opcode opcode);

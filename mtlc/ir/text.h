@@ -21,8 +21,9 @@ std::string print(const Function& function, const PrintOptions& options = {});
 // One line, for remarks and reports.
 std::string print(const Operation& op);
 
-// Parses `file` of `sources`. Operations without loc(…) get their place in the dump. All errors are reported (up to
-// the engine's limit); returns nullptr if there was any. The result still needs verify().
+// Parses `file` of `sources`. Operations without loc(…) get their place in the dump. All errors are
+// reported (up to the engine's limit); returns nullptr if there was any. The result still needs
+// verify().
 std::unique_ptr<Module> parseModule(SourceManager& sources, FileId file, DiagnosticEngine& diags);
 
 }  // namespace mtlc::ir

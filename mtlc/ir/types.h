@@ -30,12 +30,18 @@ class Type {
   // The integer type of a width of 1, 8, 16, 32 or 64 bits; void for another width.
   static constexpr Type integer(unsigned width) {
     switch (width) {
-      case 1: return Type(TypeKind::I1);
-      case 8: return Type(TypeKind::I8);
-      case 16: return Type(TypeKind::I16);
-      case 32: return Type(TypeKind::I32);
-      case 64: return Type(TypeKind::I64);
-      default: return Type();
+      case 1:
+        return Type(TypeKind::I1);
+      case 8:
+        return Type(TypeKind::I8);
+      case 16:
+        return Type(TypeKind::I16);
+      case 32:
+        return Type(TypeKind::I32);
+      case 64:
+        return Type(TypeKind::I64);
+      default:
+        return Type();
     }
   }
 
@@ -60,7 +66,9 @@ class Type {
   // Size and natural alignment in memory, in bytes: 1 for i1.
   constexpr unsigned bytes() const { return bits() == 1 ? 1 : bits() / 8; }
   // All bits of a value of this type set: the mask that wraps an integer.
-  constexpr uint64_t mask() const { return bits() >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits()) - 1; }
+  constexpr uint64_t mask() const {
+    return bits() >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits()) - 1;
+  }
 
   friend constexpr bool operator==(Type a, Type b) = default;
   constexpr uint64_t raw() const { return bits_; }
@@ -69,14 +77,15 @@ class Type {
   uint64_t bits_ = 0;
 };
 
-inline constexpr Type kVoid{TypeKind::Void}, kI1{TypeKind::I1}, kI8{TypeKind::I8}, kI16{TypeKind::I16},
-    kI32{TypeKind::I32}, kI64{TypeKind::I64}, kF16{TypeKind::F16}, kBF16{TypeKind::BF16}, kF32{TypeKind::F32},
-    kF64{TypeKind::F64};
+inline constexpr Type kVoid{TypeKind::Void}, kI1{TypeKind::I1}, kI8{TypeKind::I8},
+    kI16{TypeKind::I16}, kI32{TypeKind::I32}, kI64{TypeKind::I64}, kF16{TypeKind::F16},
+    kBF16{TypeKind::BF16}, kF32{TypeKind::F32}, kF64{TypeKind::F64};
 
 // "i32", "ptr<global>".
 std::string typeName(Type type);
 std::string_view spaceName(Space space);
-std::optional<Type> scalarTypeFromName(std::string_view name);  // Everything but pointers; "void" too.
+std::optional<Type> scalarTypeFromName(
+    std::string_view name);  // Everything but pointers; "void" too.
 std::optional<Space> spaceFromName(std::string_view name);
 
 }  // namespace mtlc::ir

@@ -1,4 +1,5 @@
-// The structural verifier: the rules V01 … of docs/ir.md §9, listed with their texts in verifier_rules.def.
+// The structural verifier: the rules V01 … of docs/ir.md §9, listed with their texts in
+// verifier_rules.def.
 
 #ifndef MTLC_IR_VERIFIER_H_
 #define MTLC_IR_VERIFIER_H_
@@ -8,7 +9,8 @@
 
 namespace mtlc::ir {
 
-// Reports every violation; true if there was none. Linear in the size of the module, up to a logarithm.
+// Reports every violation; true if there was none. Linear in the size of the module, up to a
+// logarithm.
 bool verify(const Module& module, DiagnosticEngine& diags);
 
 }  // namespace mtlc::ir
