@@ -1,0 +1,3 @@
+#!/bin/bash
+# A stand-in for a tool: prints its arguments.
+printf '%s\n' "$*"
