@@ -335,6 +335,7 @@ class Function {
   bool isDeclaration() const { return first_ == nullptr; }
   Type resultType() const { return result_; }
   SourceLoc loc() const { return loc_; }
+  void setLoc(SourceLoc loc) { loc_ = loc; }
 
   // Parameter types; for a definition the entry block's arguments have the same.
   std::span<const Type> paramTypes() const { return params_; }
