@@ -1,0 +1,62 @@
+// Targets by name: what the tools know about code generators. docs/add-a-target.md shows how to add
+// one.
+//
+// A target is one code generator ("ptx") with the architectures that it makes code for ("sm_121a").
+
+#ifndef MTLC_CODEGEN_TARGET_H_
+#define MTLC_CODEGEN_TARGET_H_
+
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mtlc/ir/ir.h"
+#include "mtlc/support/diagnostics.h"
+
+namespace mtlc {
+
+// A row of --list-targets or --list-features.
+struct TargetListRow {
+  std::string name;
+  std::string description;
+};
+
+struct TargetOptions {
+  std::string arch;                     // One that Target::accepts().
+  std::vector<std::string> attributes;  // As -mattr= gives them: "+ptx88".
+  bool lineInfo = false;                // -g
+};
+
+class Target {
+ public:
+  virtual ~Target() = default;
+
+  virtual std::string_view name() const = 0;         // "ptx"
+  virtual std::string_view description() const = 0;  // For --list-targets, half a line.
+
+  // True if `arch` is spelled like an architecture of this target; emit() may still refuse it, with
+  // a diagnostic.
+  virtual bool accepts(std::string_view arch) const = 0;
+  virtual std::vector<TargetListRow> architectures() const = 0;
+  virtual std::vector<TargetListRow> features() const = 0;
+
+  // The artefact's text or bytes; nullopt after reporting why not. `module` has passed the whole
+  // verifier. It may be changed by the legalising passes that the target documents, and stays valid
+  // and of the same meaning.
+  virtual std::optional<std::string> emit(ir::Module& module, const TargetOptions& options,
+                                          DiagnosticEngine& diags) const = 0;
+};
+
+// Adds a target to the registry; `target` must live for ever. Adding one twice has no effect. Call
+// it before the first look-up, from one thread: registerAllTargets() of all_targets.h does.
+void registerTarget(const Target* target);
+std::span<const Target* const> registeredTargets();
+// The target that accepts `arch`. Reports UnknownTarget at no location, and returns nullptr, if
+// there is none.
+const Target* findTarget(std::string_view arch, DiagnosticEngine& diags);
+
+}  // namespace mtlc
+
+#endif  // MTLC_CODEGEN_TARGET_H_
