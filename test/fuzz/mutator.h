@@ -1,7 +1,7 @@
 // Deterministic mutations of test inputs, aimed at text formats with nesting and numbers.
 
-#ifndef MTLC_TEST_FUZZ_MUTATOR_H_
-#define MTLC_TEST_FUZZ_MUTATOR_H_
+#ifndef TEST_FUZZ_MUTATOR_H_
+#define TEST_FUZZ_MUTATOR_H_
 
 #include <cstddef>
 #include <cstdint>
@@ -52,4 +52,4 @@ class Mutator {
 
 }  // namespace mtlc::fuzz
 
-#endif  // MTLC_TEST_FUZZ_MUTATOR_H_
+#endif  // TEST_FUZZ_MUTATOR_H_
