@@ -27,11 +27,11 @@ typename D::F32 computeF32(MathFn fn, typename D::F32 a, typename D::F32 b) {
     case MathFn::Log2:
       return log2F32<D>(a);
     case MathFn::Sin:
-      return sinF32<D>(a);
+      return sinOf<D>(trigPartsF32<D>(a));
     case MathFn::Cos:
-      return cosF32<D>(a);
+      return cosOf<D>(trigPartsF32<D>(a));
     case MathFn::Tan:
-      return tanF32<D>(a);
+      return tanOf<D>(trigPartsF32<D>(a));
     case MathFn::Tanh:
       return tanhF32<D>(a);
     case MathFn::Erf:
@@ -55,11 +55,11 @@ typename D::F64 computeF64(MathFn fn, typename D::F64 a, typename D::F64 b) {
     case MathFn::Log2:
       return log2F64<D>(a);
     case MathFn::Sin:
-      return sinF64<D>(a);
+      return sinOf<D>(trigPartsF64<D>(a));
     case MathFn::Cos:
-      return cosF64<D>(a);
+      return cosOf<D>(trigPartsF64<D>(a));
     case MathFn::Tan:
-      return tanF64<D>(a);
+      return tanOf<D>(trigPartsF64<D>(a));
     case MathFn::Tanh:
       return tanhF64<D>(a);
     case MathFn::Erf:

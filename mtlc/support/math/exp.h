@@ -21,22 +21,26 @@ inline constexpr double kRoundF64 = 0x1.8p52;
 // p · 2^n, where `shifted` = kRound + n and |n| < 252 (f32), 2044 (f64).
 template <typename D>
 typename D::F32 scaleF32(typename D::F32 p, typename D::F32 shifted) {
+  using F32 = typename D::F32;
   using I32 = typename D::I32;
   // The high bits of kRound's pattern leave by the shift by 23.
   I32 n = bits(shifted);
   I32 half = ashr(n, I32(1));
   I32 rest = n - half;
-  return p * asF32(shl(half, I32(23)) + I32(0x3F800000)) *
-         asF32(shl(rest, I32(23)) + I32(0x3F800000));
+  F32 first = asF32(shl(half, I32(23)) + I32(0x3F800000));
+  F32 second = asF32(shl(rest, I32(23)) + I32(0x3F800000));
+  return p * first * second;
 }
 template <typename D>
 typename D::F64 scaleF64(typename D::F64 p, typename D::F64 shifted) {
+  using F64 = typename D::F64;
   using I64 = typename D::I64;
   I64 n = bits(shifted);
   I64 half = ashr(n, I64(1));
   I64 rest = n - half;
-  const I64 one = I64(0x3FF0000000000000);
-  return p * asF64(shl(half, I64(52)) + one) * asF64(shl(rest, I64(52)) + one);
+  F64 first = asF64(shl(half, I64(52)) + I64(0x3FF0000000000000));
+  F64 second = asF64(shl(rest, I64(52)) + I64(0x3FF0000000000000));
+  return p * first * second;
 }
 
 template <typename D>

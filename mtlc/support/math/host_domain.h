@@ -2,18 +2,16 @@
 //
 // A *domain* D is what the function templates of this folder compute in. It has value types F32,
 // F64, I32, I64 and Bool, constructible from constants, with
-//   F32, F64   + - * / and unary -, comparisons < <= > >= == (ordered) and != (unordered), fma,
-//   sqrt,
-//              trunc, abs, fminNan, fmaxNan; each is one IEEE operation
-//   I32, I64   + - * & | ^ ~ (wrapping), shl, lshr, ashr, umulhi, eq, ne, slt, ult
+//   F32, F64   + - * / and unary -, fma, sqrt, trunc, abs, fminNan, fmaxNan, each one IEEE
+//              operation; comparisons < <= > >= == (ordered) and != (unordered)
+//   I32, I64   + - * & | ^ (wrapping), shl, lshr, ashr, umulhi, eq, ne, slt, ult
 //   Bool       & | ^ ! and select(Bool, T, T)
-//   bits, asF32, asF64                    bit casts
-//   toF32, toF64, toI32, toI64            signed conversions: one rounding; truncating, saturating
-//   zext64, sext64, trunc32
-//   D::branch(Bool, f, g)                 f() or g(), for paths too long to compute and discard;
-//   both
-//                                         return the same type, a value or a std::tuple of values
-// The other domain, in mtlc/transforms/expand_math.cc, makes IR operations with the same semantics.
+//   bits, asF32, asF64        bit casts
+//   toF32, toF64, toI64       signed conversions: one rounding; truncating and saturating
+//   zext64, trunc32
+//   D::branch(Bool, f, g)     f() or g(), for paths too long to compute and discard; both give the
+//                             same type, a value or a std::tuple of values
+// The other domain, in mtlc/transforms/ir_domain.h, makes IR operations with the same semantics.
 
 #ifndef MTLC_SUPPORT_MATH_HOST_DOMAIN_H_
 #define MTLC_SUPPORT_MATH_HOST_DOMAIN_H_
@@ -46,7 +44,6 @@ struct HostInt {
   friend Self operator&(Self a, Self b) { return a.v & b.v; }
   friend Self operator|(Self a, Self b) { return a.v | b.v; }
   friend Self operator^(Self a, Self b) { return a.v ^ b.v; }
-  friend Self operator~(Self a) { return ~a.v; }
   friend Self shl(Self a, Self n) { return static_cast<Unsigned>(scalar::shl(kWidth, a.v, n.v)); }
   friend Self lshr(Self a, Self n) { return static_cast<Unsigned>(scalar::lshr(kWidth, a.v, n.v)); }
   friend Self ashr(Self a, Self n) { return static_cast<Unsigned>(scalar::ashr(kWidth, a.v, n.v)); }
@@ -122,15 +119,9 @@ inline HostF32 toF32(HostI32 a) { return static_cast<float>(static_cast<int32_t>
 inline HostF32 toF32(HostI64 a) { return static_cast<float>(static_cast<int64_t>(a.v)); }
 inline HostF64 toF64(HostI32 a) { return static_cast<double>(static_cast<int32_t>(a.v)); }
 inline HostF64 toF64(HostI64 a) { return static_cast<double>(static_cast<int64_t>(a.v)); }
-inline HostI32 toI32(HostF32 a) {
-  return static_cast<uint32_t>(scalar::ftosi(FloatKind::F32, 32, f32Bits(a.v)));
-}
 inline HostI64 toI64(HostF32 a) { return scalar::ftosi(FloatKind::F32, 64, f32Bits(a.v)); }
 inline HostI64 toI64(HostF64 a) { return scalar::ftosi(FloatKind::F64, 64, f64Bits(a.v)); }
 inline HostI64 zext64(HostI32 a) { return uint64_t{a.v}; }
-inline HostI64 sext64(HostI32 a) {
-  return static_cast<uint64_t>(int64_t{static_cast<int32_t>(a.v)});
-}
 inline HostI32 trunc32(HostI64 a) { return static_cast<uint32_t>(a.v); }
 
 struct HostDomain {

@@ -203,44 +203,39 @@ typename D::Bool isOdd(typename D::I32 q) {
   return ne(q & I32(1), I32(0));
 }
 
+// What sin, cos and tan of one argument have in common.
+template <typename F, typename I32>
+struct TrigParts {
+  F sine, cosine;  // of r
+  I32 quadrant;
+};
 template <typename D>
-typename D::F32 sinF32(typename D::F32 x) {
+TrigParts<typename D::F32, typename D::I32> trigPartsF32(typename D::F32 x) {
   auto [r, q] = reduceF32<D>(x);
   auto [s, c] = sinCosF32<D>(r);
-  return applyQuadrantSign<D>(select(isOdd<D>(q), c, s), q);
+  return {s, c, q};
 }
 template <typename D>
-typename D::F32 cosF32(typename D::F32 x) {
-  auto [r, q] = reduceF32<D>(x);
-  auto [s, c] = sinCosF32<D>(r);
-  return applyQuadrantSign<D>(select(isOdd<D>(q), s, c), q + typename D::I32(1));
+TrigParts<typename D::F64, typename D::I32> trigPartsF64(typename D::F64 x) {
+  auto [r, q] = reduceF64<D>(x);
+  auto [s, c] = sinCosF64<D>(r);
+  return {s, c, q};
+}
+
+template <typename D, typename F>
+F sinOf(const TrigParts<F, typename D::I32>& p) {
+  return applyQuadrantSign<D>(select(isOdd<D>(p.quadrant), p.cosine, p.sine), p.quadrant);
+}
+template <typename D, typename F>
+F cosOf(const TrigParts<F, typename D::I32>& p) {
+  return applyQuadrantSign<D>(select(isOdd<D>(p.quadrant), p.sine, p.cosine),
+                              p.quadrant + typename D::I32(1));
 }
 // Odd quadrants: tan(r + π/2) = -cos(r) / sin(r).
-template <typename D>
-typename D::F32 tanF32(typename D::F32 x) {
-  auto [r, q] = reduceF32<D>(x);
-  auto [s, c] = sinCosF32<D>(r);
-  auto odd = isOdd<D>(q);
-  return select(odd, -c, s) / select(odd, s, c);
-}
-template <typename D>
-typename D::F64 sinF64(typename D::F64 x) {
-  auto [r, q] = reduceF64<D>(x);
-  auto [s, c] = sinCosF64<D>(r);
-  return applyQuadrantSign<D>(select(isOdd<D>(q), c, s), q);
-}
-template <typename D>
-typename D::F64 cosF64(typename D::F64 x) {
-  auto [r, q] = reduceF64<D>(x);
-  auto [s, c] = sinCosF64<D>(r);
-  return applyQuadrantSign<D>(select(isOdd<D>(q), s, c), q + typename D::I32(1));
-}
-template <typename D>
-typename D::F64 tanF64(typename D::F64 x) {
-  auto [r, q] = reduceF64<D>(x);
-  auto [s, c] = sinCosF64<D>(r);
-  auto odd = isOdd<D>(q);
-  return select(odd, -c, s) / select(odd, s, c);
+template <typename D, typename F>
+F tanOf(const TrigParts<F, typename D::I32>& p) {
+  auto odd = isOdd<D>(p.quadrant);
+  return select(odd, -p.cosine, p.sine) / select(odd, p.sine, p.cosine);
 }
 
 }  // namespace mtlc::math
