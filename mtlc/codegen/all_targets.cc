@@ -1,0 +1,9 @@
+#include "mtlc/codegen/all_targets.h"
+
+#include "mtlc/codegen/ptx/ptx.h"
+
+namespace mtlc {
+
+void registerAllTargets() { registerPtxTarget(); }
+
+}  // namespace mtlc

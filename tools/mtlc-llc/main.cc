@@ -1,0 +1,74 @@
+// mtlc-llc: compiles an IR module for a target.
+
+#include <cstdio>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mtlc/codegen/all_targets.h"
+#include "mtlc/codegen/target.h"
+#include "mtlc/ir/text.h"
+#include "mtlc/ir/verifier.h"
+#include "mtlc/support/tool_main.h"
+
+namespace {
+
+void printRows(const std::vector<mtlc::TargetListRow>& rows) {
+  for (const mtlc::TargetListRow& row : rows) {
+    std::printf("  %-16s %s\n", row.name.c_str(), row.description.c_str());
+  }
+}
+
+int list(bool architectures) {
+  for (const mtlc::Target* target : mtlc::registeredTargets()) {
+    std::printf("%s: %s\n", std::string(target->name()).c_str(),
+                std::string(target->description()).c_str());
+    printRows(architectures ? target->architectures() : target->features());
+  }
+  return mtlc::kExitSuccess;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  mtlc::registerAllTargets();
+  std::vector<std::string> files;
+  std::string output = "-";
+  std::string ptxVersion;
+  mtlc::TargetOptions target;
+  target.arch = "gb10";
+  bool listTargets = false, listFeatures = false;
+
+  mtlc::Tool tool("mtlc-llc", "[options] FILE", "Compiles an IR module (.mtir) for a target.");
+  mtlc::OptionTable& options = tool.options();
+  options.positional("FILE", 0, 1, &files);
+  options.group("Output");
+  options.text("-o,--output", "FILE", &output, "Write to FILE; - is standard output");
+  options.flag("-g", &target.lineInfo, "Give source positions to debuggers and profilers");
+  options.group("Target");
+  options.text("-march,--march,--gpu-arch", "ARCH", &target.arch,
+               "Architecture: sm_NN[a|f], compute_NN, gb10, portable");
+  options.commaList("-mattr,--mattr", "+F,…", &target.attributes, "Features, such as +ptx88");
+  options.text("--ptx-version", "M.m", &ptxVersion, "PTX version, the same as -mattr=+ptxMm");
+  options.flag("--list-targets", &listTargets, "List the architectures");
+  options.flag("--list-features", &listFeatures, "List the features");
+  if (std::optional<int> code = tool.start(argc, argv)) return *code;
+  if (listTargets) return list(true);
+  if (listFeatures) return list(false);
+  if (files.empty()) return tool.usageError("no input file");
+  if (!ptxVersion.empty()) target.attributes.push_back("+ptx" + ptxVersion);
+
+  mtlc::DiagnosticEngine& diags = tool.diagnostics();
+  if (std::optional<mtlc::FileId> file = tool.load(files[0])) {
+    std::unique_ptr<mtlc::ir::Module> module = mtlc::ir::parseModule(tool.sources(), *file, diags);
+    if (module != nullptr && mtlc::ir::verify(*module, diags)) {
+      if (const mtlc::Target* t = mtlc::findTarget(target.arch, diags)) {
+        if (std::optional<std::string> artefact = t->emit(*module, target, diags)) {
+          tool.write(output, *artefact);
+        }
+      }
+    }
+  }
+  return tool.finish();
+}
