@@ -50,7 +50,7 @@ class Target {
 };
 
 // Adds a target to the registry; `target` must live for ever. Adding one twice has no effect. Call
-// it before the first look-up, from one thread: registerAllTargets() of all_targets.h does.
+// it before the first look-up, from one thread: registerAllTargets() of tools/targets does.
 void registerTarget(const Target* target);
 std::span<const Target* const> registeredTargets();
 // The target that accepts `arch`. Reports UnknownTarget at no location, and returns nullptr, if

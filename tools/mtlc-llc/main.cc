@@ -6,11 +6,11 @@
 #include <string>
 #include <vector>
 
-#include "mtlc/codegen/all_targets.h"
 #include "mtlc/codegen/target.h"
 #include "mtlc/ir/text.h"
 #include "mtlc/ir/verifier.h"
 #include "mtlc/support/tool_main.h"
+#include "tools/targets/all_targets.h"
 
 namespace {
 

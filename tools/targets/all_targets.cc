@@ -1,4 +1,4 @@
-#include "mtlc/codegen/all_targets.h"
+#include "tools/targets/all_targets.h"
 
 #include "mtlc/codegen/ptx/ptx.h"
 
