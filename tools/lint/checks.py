@@ -78,7 +78,8 @@ def load(root: str) -> Tree:
 def is_test(path: str) -> bool:
     """Whether a file exists only for tests."""
     stem = os.path.splitext(path)[0]
-    return path.startswith("test/") or stem.endswith(("_test", "_fuzz", "_testing", "_test_util", "_benchmark"))
+    name = os.path.basename(stem)
+    return path.startswith("test/") or name == "test_util" or name.endswith(("_test", "_fuzz", "_test_util", "_benchmark"))
 
 
 def is_fixture(path: str) -> bool:
