@@ -36,7 +36,7 @@ TEST(Fault, MessageNamesKindPlaceAndArguments) {
               .space = "global",
               .address = 0x1000,
               .size = 4,
-              .args = {"read", "4", "global", "0x1000", "just past the end of buffer 1"},
+              .args = {"read", "4 bytes", "global", "0x1000", "just past the end of buffer 1"},
               .notes = {{SourceRange(SourceLoc(file, 1, 1)), "allocated here"}}};
   EXPECT_EQ(faultMessage(fault),
             "[mem] read of 4 bytes out of bounds at global address 0x1000: just past the end of "

@@ -1,0 +1,164 @@
+#include "mtlc/interp/block_runner.h"
+
+#include <algorithm>
+#include <numeric>
+#include <utility>
+
+#include "mtlc/support/random.h"
+
+namespace mtlc::interp {
+namespace {
+
+// Operations that a thread executes before another gets its turn.
+constexpr uint64_t kTimeSlice = 20'000;
+
+}  // namespace
+
+BlockRunner::BlockRunner(LaunchState& launch) : launch_(launch) {
+  threads_.resize(launch.blockThreads);
+  for (uint64_t i = 0; i < launch.blockThreads; ++i) {
+    threads_[i].id = unflatten(i, launch.spec.block);
+  }
+  turn_.resize(launch.blockThreads);
+
+  std::span allocs = launch.program.workgroupAllocs();
+  workgroup_.resize(allocs.size() + 1);
+  std::vector<bool> used(allocs.size());
+  for (uint32_t function : launch.program.reachableFrom(launch.kernel)) {
+    for (const Inst& inst : launch.program.function(function).insts) {
+      if (inst.opcode == ir::Opcode::AllocWorkgroup) used[inst.imm] = true;
+    }
+  }
+  for (size_t i = 0; i < workgroup_.size(); ++i) {
+    const ir::Operation* op = i == 0 ? nullptr : allocs[i - 1];
+    if (op && !used[i - 1]) continue;
+    uint64_t size = op ? op->allocCount() * op->elemType().bytes() : launch.spec.sharedBytes;
+    if (!launch.budget.take(2 * size)) return;
+    WorkgroupObject& object = workgroup_[i];
+    object.op = op;
+    object.bytes.resize(size);
+    object.uninit.resize(size);
+    if (launch.checks(FaultKind::Race)) {
+      object.history.emplace(size, AccessHistory::Scope::Workgroup, &launch.budget);
+    }
+  }
+}
+
+void BlockRunner::run(uint64_t blockIndex) {
+  startBlock(blockIndex);
+  while (!blockEnded_ && !launch_.stopped()) {
+    bool ready = false;
+    for (uint32_t index : turn_) {
+      if (threads_[index].status != ThreadStatus::Ready) continue;
+      runThread(index);
+      ready |= threads_[index].status == ThreadStatus::Ready;
+      if (launch_.stopped()) break;
+    }
+    if (!ready && (launch_.stopped() || !openBarrier())) break;
+  }
+  for (Thread& thread : threads_) endThread(thread, nullptr);
+}
+
+void BlockRunner::startBlock(uint64_t blockIndex) {
+  blockIndex_ = blockIndex;
+  blockId_ = unflatten(blockIndex, launch_.spec.grid);
+  phase_ = 0;
+  workgroupOrder_ = {};
+  globalOrder_ = {};
+  blockEnded_ = false;
+  for (WorkgroupObject& object : workgroup_) {
+    std::fill(object.bytes.begin(), object.bytes.end(), kPoisonByte);
+    std::fill(object.uninit.begin(), object.uninit.end(), 0xFF);
+  }
+  for (Thread& thread : threads_) {
+    thread.steps = 0;
+    thread.status = ThreadStatus::Ready;
+    thread.lastOp = nullptr;
+  }
+  orderThreads();
+}
+
+void BlockRunner::orderThreads() {
+  std::iota(turn_.begin(), turn_.end(), 0);
+  uint64_t seed = launch_.spec.options.seed;
+  if (seed == 0) return;
+  SplitMix64 random(seed ^ (blockIndex_ + 1) * 0x9E3779B97F4A7C15);
+  for (size_t i = turn_.size(); i > 1; --i) std::swap(turn_[i - 1], turn_[random.below(i)]);
+}
+
+// Gives the thread a state with the kernel's frame. False if there is no memory for it.
+bool BlockRunner::startThread(Thread& thread) {
+  if (spare_.empty()) spare_.push_back(std::make_unique<ThreadState>());
+  thread.state = std::move(spare_.back());
+  spare_.pop_back();
+  ThreadState& state = *thread.state;
+  state.generation = 0;
+  state.owner = static_cast<uint64_t>(&thread - threads_.data()) % (1u << kOwnerBits);
+  pushFrame(state, launch_.kernel);
+  if (launch_.budget.exhausted()) return false;
+  uint32_t slot = launch_.kernel.firstParam;
+  for (uint64_t bits : launch_.params) state.regs[slot++] = {bits, 0};
+  return true;
+}
+
+void BlockRunner::endThread(Thread& thread, const ir::Operation* at) {
+  thread.status = ThreadStatus::Ended;
+  if (at) thread.lastOp = at;
+  if (!thread.state) return;
+  thread.state->frames.clear();
+  thread.state->privates.clear();
+  spare_.push_back(std::move(thread.state));
+}
+
+void BlockRunner::runThread(uint32_t index) {
+  Thread& thread = threads_[index];
+  if (!thread.state && !startThread(thread)) return;
+  const uint64_t quantum = std::min(kTimeSlice, launch_.spec.options.maxSteps - thread.steps);
+  const std::optional<TraceRequest>& traced = launch_.spec.options.trace;
+  if (traced && traced->block == blockId_ && traced->thread == thread.id) {
+    execute<true>(thread, quantum);
+  } else {
+    execute<false>(thread, quantum);
+  }
+  if (thread.status == ThreadStatus::Ready && thread.steps >= launch_.spec.options.maxSteps) {
+    const Frame& frame = thread.state->frames.back();
+    reportSteps(thread, frame.code->insts[frame.pc]);
+  }
+}
+
+// No thread can go on. Opens the barrier that the live ones wait at; false if there is none or if
+// they don't wait together, which ends the block.
+bool BlockRunner::openBarrier() {
+  uint32_t first = 0;
+  while (first < threads_.size() && threads_[first].status == ThreadStatus::Ended) ++first;
+  if (first == threads_.size()) return false;
+
+  if (launch_.checks(FaultKind::Sync)) {
+    // Together: all threads of the block, at the same barrier, reached by the same calls.
+    auto together = [&](const Thread& thread) {
+      return thread.status == ThreadStatus::AtBarrier &&
+             std::equal(thread.state->frames.begin(), thread.state->frames.end(),
+                        threads_[first].state->frames.begin(), threads_[first].state->frames.end(),
+                        Frame::samePosition);
+    };
+    if (!std::all_of(threads_.begin(), threads_.end(), together)) {
+      reportDivergence(threads_[first]);
+      blockEnded_ = true;
+      return false;
+    }
+  }
+
+  ir::BarrierAttr barrier = threads_[first].lastOp->barrier();
+  bool both = barrier.order == ir::MemoryOrder::AcqRel || barrier.order == ir::MemoryOrder::SeqCst;
+  bool releases = both || barrier.order == ir::MemoryOrder::Release;
+  bool acquires = both || barrier.order == ir::MemoryOrder::Acquire;
+  if (barrier.regions & ir::kRegionWorkgroup) workgroupOrder_.pass(phase_, releases, acquires);
+  if (barrier.regions & ir::kRegionGlobal) globalOrder_.pass(phase_, releases, acquires);
+  ++phase_;
+  for (Thread& thread : threads_) {
+    if (thread.status == ThreadStatus::AtBarrier) thread.status = ThreadStatus::Ready;
+  }
+  return true;
+}
+
+}  // namespace mtlc::interp

@@ -1,0 +1,180 @@
+// Executes the blocks of a launch, one after the other, on one host thread.
+//
+// Every work-item has a stack of frames of its own. A block runs its threads in turn: each goes on
+// until it waits at a barrier, ends, or has used up its time slice, so that one that waits for
+// another in a loop doesn't starve it. When no thread can go on, all live ones wait; the barrier
+// opens if they all wait at the same one.
+
+#ifndef MTLC_INTERP_BLOCK_RUNNER_H_
+#define MTLC_INTERP_BLOCK_RUNNER_H_
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "mtlc/interp/access_history.h"
+#include "mtlc/interp/init_bits.h"
+#include "mtlc/interp/launch_state.h"
+#include "mtlc/interp/memory.h"
+#include "mtlc/interp/program.h"
+
+namespace mtlc::interp {
+
+// One activation of a function.
+struct Frame {
+  const FunctionCode* code;
+  uint32_t pc = 0;            // The next instruction; of a caller, the one after the call.
+  uint32_t firstSlot = 0;     // In ThreadState::regs.
+  uint32_t firstPrivate = 0;  // In ThreadState::privates.
+  uint32_t privateBytes = 0;  // Size of ThreadState::privateBytes when the frame began.
+
+  // True if both are at the same place in the same function.
+  static bool samePosition(const Frame& x, const Frame& y) {
+    return x.code == y.code && x.pc == y.pc;
+  }
+};
+
+// Storage of one `alloc.private` in one frame.
+struct PrivateObject {
+  uint64_t address;
+  uint32_t offset;  // In ThreadState::privateBytes.
+  uint32_t size;
+  const ir::Operation* op;
+};
+
+enum class ThreadStatus : uint8_t { Ready, AtBarrier, Ended };
+
+// What a thread has while it runs. States are reused, so that their vectors keep their capacity.
+struct ThreadState {
+  std::vector<Frame> frames;
+  std::vector<Reg> regs;
+  // For a register with uninitialised bits: number of the load they came from, plus 1.
+  std::vector<uint32_t> origins;
+  std::vector<PrivateObject> privates;
+  std::vector<uint8_t> privateBytes;
+  std::vector<uint8_t> privateUninit;
+  uint64_t owner = 0;       // Linear index of the thread, modulo 2^kOwnerBits.
+  uint64_t generation = 0;  // Counts returns from frames with private storage.
+  uint64_t charged = 0;     // Taken from the budget.
+};
+
+struct Thread {
+  std::unique_ptr<ThreadState> state;  // Null before the start and after the end.
+  Dim3 id;
+  uint64_t steps = 0;
+  ThreadStatus status = ThreadStatus::Ready;
+  const ir::Operation* lastOp = nullptr;  // The barrier or return that it stopped at.
+};
+
+class BlockRunner {
+ public:
+  explicit BlockRunner(LaunchState& launch);
+
+  // Runs one block to its end.
+  void run(uint64_t blockIndex);
+
+  // Of all blocks so far.
+  uint64_t instructions() const { return instructions_; }
+  const std::array<uint64_t, ir::kOpcodeCount>& byOpcode() const { return byOpcode_; }
+
+ private:
+  // A buffer or an allocation.
+  struct Object {
+    Window window = Window::None;
+    uint32_t index = 0;  // Of its kind.
+    uint64_t base = 0;
+    uint64_t size = 0;
+    uint8_t* bytes = nullptr;
+    uint8_t* uninit = nullptr;                  // A bit for each bit of `bytes`.
+    AccessHistory* history = nullptr;           // Null where races can't be.
+    const ir::Operation* allocation = nullptr;  // Null for a buffer and the launch-sized arena.
+  };
+  // The memory of one access.
+  struct Place {
+    Object object;
+    uint64_t address = 0;
+    uint64_t offset = 0;       // In the object.
+    uint8_t* bytes = nullptr;  // Null: there is none.
+    uint8_t* uninit = nullptr;
+  };
+  struct WorkgroupObject {
+    std::vector<uint8_t> bytes;
+    std::vector<uint8_t> uninit;
+    std::optional<AccessHistory> history;
+    const ir::Operation* op = nullptr;  // Null: the launch-sized arena.
+  };
+  class PageGuard;
+
+  // block_runner.cc: scheduling and barriers.
+  void startBlock(uint64_t blockIndex);
+  void orderThreads();
+  bool startThread(Thread& thread);
+  void endThread(Thread& thread, const ir::Operation* at);
+  void runThread(uint32_t index);
+  bool openBarrier();
+
+  // execute.cc: the operations.
+  template <bool kTrace>
+  void execute(Thread& thread, uint64_t quantum);
+  void pushFrame(ThreadState& state, const FunctionCode& code);
+  void popFrame(ThreadState& state);
+  void gather(const ThreadState& state, const FunctionCode& code, const Edge& edge);
+  void scatter(ThreadState& state, const FunctionCode& code, const Edge& edge, size_t base);
+
+  // access.cc: loads and stores. `origins` are those of the current frame's registers.
+  Reg load(const Thread& thread, const Inst& inst, Reg& pointer, uint32_t* origins);
+  void store(const Thread& thread, const Inst& inst, Reg& pointer, Reg value,
+             const uint32_t* origins);
+  uint64_t workgroupAddress(uint64_t object) const;
+  bool findObject(const Thread& thread, ir::Space space, uint64_t address, Object* object,
+                  std::string* why);
+  Place resolve(const Thread& thread, const Inst& inst, Reg& pointer, const uint32_t* origins);
+  void checkRace(const Thread& thread, const Inst& inst, const Place& place, bool isWrite);
+  void rememberUninitStore(const Thread& thread, const Inst& inst, const Place& place);
+
+  // report.cc: what is said about faults.
+  Fault makeFault(DiagId id, FaultKind kind, const Thread& thread, const ir::Operation* at) const;
+  std::string objectName(const Object& object) const;
+  Fault accessFault(DiagId id, FaultKind kind, const Thread& thread, const Inst& inst,
+                    uint64_t address) const;
+  void reportBadAddress(const Thread& thread, const Inst& inst, uint64_t address,
+                        const std::string& why);
+  void reportOutOfBounds(const Thread& thread, const Inst& inst, const Place& place);
+  void reportMisaligned(const Thread& thread, const Inst& inst, const Place& place);
+  void reportUninit(const Thread& thread, const Inst& inst, uint32_t origin);
+  void reportRace(const Thread& thread, const Inst& inst, const Place& place, const Access& other);
+  void reportDivergence(const Thread& waiting);
+  void reportSteps(const Thread& thread, const Inst& inst);
+  void reportCallDepth(const Thread& thread, const Inst& inst);
+  void trace(const Inst& inst, const Reg* result) const;
+
+  LaunchState& launch_;
+  std::vector<Thread> threads_;
+  std::vector<uint32_t> turn_;  // The order in which threads run.
+  std::vector<std::unique_ptr<ThreadState>> spare_;
+  // Index 0 is the launch-sized arena; i + 1 is allocation i of the program, empty if not
+  // reachable.
+  std::vector<WorkgroupObject> workgroup_;
+  struct CopiedReg {
+    Reg reg;
+    uint32_t origin;
+  };
+  std::vector<CopiedReg> copies_;  // Of one edge, on their way.
+
+  uint64_t blockIndex_ = 0;
+  Dim3 blockId_;
+  uint64_t phase_ = 0;  // Barriers passed in this block.
+  BarrierOrder workgroupOrder_;
+  BarrierOrder globalOrder_;
+  bool blockEnded_ = false;  // By a fault.
+
+  uint64_t instructions_ = 0;
+  std::array<uint64_t, ir::kOpcodeCount> byOpcode_{};
+};
+
+}  // namespace mtlc::interp
+
+#endif  // MTLC_INTERP_BLOCK_RUNNER_H_

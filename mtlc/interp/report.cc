@@ -1,0 +1,240 @@
+// What is said about faults, and the trace.
+
+#include <algorithm>
+#include <string>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "mtlc/interp/block_runner.h"
+#include "mtlc/ir/text.h"
+#include "mtlc/support/scalar_ops.h"
+
+namespace mtlc::interp {
+namespace {
+
+using ir::TypeKind;
+
+std::string accessWord(const Inst& inst) {
+  return inst.opcode == ir::Opcode::Store ? "write" : "read";
+}
+
+// The space of the memory, or of the pointer where there is no memory.
+std::string_view spaceOf(const Inst& inst, uint64_t address) {
+  Window window = windowOf(address);
+  return window == Window::None ? ir::spaceName(inst.space) : windowName(window);
+}
+
+// A register's value for people: 5, -1 (0xffffffff), 0.5 (0x3f000000), 0x4000008000000000.
+std::string valueText(TypeKind type, unsigned width, uint64_t bits) {
+  switch (type) {
+    case TypeKind::Void:
+      return "";
+    case TypeKind::I1:
+      return bits != 0 ? "true" : "false";
+    case TypeKind::I8:
+    case TypeKind::I16:
+    case TypeKind::I32:
+    case TypeKind::I64: {
+      int64_t value = ir::signExtend(bits, width);
+      if (value >= 0) return std::to_string(value);
+      return absl::StrFormat("%d (0x%x)", value, bits);
+    }
+    case TypeKind::F16:
+      return absl::StrFormat("%.5g (0x%04x)", scalar::toDouble(FloatKind::F16, bits), bits);
+    case TypeKind::BF16:
+      return absl::StrFormat("%.4g (0x%04x)", scalar::toDouble(FloatKind::BF16, bits), bits);
+    case TypeKind::F32:
+      return absl::StrFormat("%.9g (0x%08x)", scalar::toDouble(FloatKind::F32, bits), bits);
+    case TypeKind::F64:
+      return absl::StrFormat("%.17g (0x%016x)", scalar::toDouble(FloatKind::F64, bits), bits);
+    case TypeKind::Ptr:
+      return absl::StrFormat("0x%x", bits);
+  }
+  return "";
+}
+
+std::string bytesText(uint64_t n) { return n == 1 ? "1 byte" : absl::StrFormat("%d bytes", n); }
+
+// Where an access lies that isn't wholly inside its object.
+std::string overrun(const std::string& name, uint64_t size, uint64_t offset, uint32_t bytes) {
+  std::string object = absl::StrFormat("%s (%s)", name, bytesText(size));
+  if (static_cast<int64_t>(offset) < 0) return bytesText(0 - offset) + " before " + object;
+  if (offset == size) return "just past the end of " + object;
+  if (offset > size) return bytesText(offset - size) + " past the end of " + object;
+  return absl::StrFormat("its last %s past the end of %s", bytesText(offset + bytes - size),
+                         object);
+}
+
+void noteAllocation(Fault& fault, const ir::Operation* allocation) {
+  if (!allocation) return;
+  fault.notes.push_back({allocation->loc(), "the variable is declared here"});
+}
+
+}  // namespace
+
+Fault BlockRunner::makeFault(DiagId id, FaultKind kind, const Thread& thread,
+                             const ir::Operation* at) const {
+  Fault fault;
+  fault.id = id;
+  fault.kind = kind;
+  fault.loc = at->loc();
+  fault.kernel = launch_.spec.kernel;
+  fault.block = blockId_;
+  fault.thread = thread.id;
+  return fault;
+}
+
+Fault BlockRunner::accessFault(DiagId id, FaultKind kind, const Thread& thread, const Inst& inst,
+                               uint64_t address) const {
+  Fault fault = makeFault(id, kind, thread, inst.op);
+  fault.space = spaceOf(inst, address);
+  fault.address = address;
+  fault.size = inst.bytes;
+  fault.args = {accessWord(inst), bytesText(inst.bytes), std::string(fault.space),
+                absl::StrFormat("0x%x", address)};
+  return fault;
+}
+
+std::string BlockRunner::objectName(const Object& object) const {
+  if (object.window == Window::Global) return launch_.memory.name(object.index);
+  if (!object.allocation) return "the launch-sized workgroup array";
+  std::string_view name = object.allocation->result()->name();
+  if (name.empty()) return absl::StrFormat("a %s variable", windowName(object.window));
+  return absl::StrFormat("%s variable '%s'", windowName(object.window), name);
+}
+
+void BlockRunner::reportBadAddress(const Thread& thread, const Inst& inst, uint64_t address,
+                                   const std::string& why) {
+  if (!launch_.isNewFault(FaultKind::Mem, {DiagId::FaultBadAddress, inst.id})) return;
+  Fault fault = accessFault(DiagId::FaultBadAddress, FaultKind::Mem, thread, inst, address);
+  fault.args.push_back(why);
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+void BlockRunner::reportOutOfBounds(const Thread& thread, const Inst& inst, const Place& place) {
+  if (!launch_.isNewFault(FaultKind::Mem, {DiagId::FaultOutOfBounds, inst.id})) return;
+  Fault fault = accessFault(DiagId::FaultOutOfBounds, FaultKind::Mem, thread, inst, place.address);
+  fault.args.push_back(
+      overrun(objectName(place.object), place.object.size, place.offset, inst.bytes));
+  noteAllocation(fault, place.object.allocation);
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+void BlockRunner::reportMisaligned(const Thread& thread, const Inst& inst, const Place& place) {
+  if (!launch_.isNewFault(FaultKind::Mem, {DiagId::FaultMisaligned, inst.id})) return;
+  Fault fault = accessFault(DiagId::FaultMisaligned, FaultKind::Mem, thread, inst, place.address);
+  fault.args.push_back(std::to_string(inst.imm));
+  noteAllocation(fault, place.object.allocation);
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+// A branch, or the address of an access, depends on bits that came from load `origin`.
+void BlockRunner::reportUninit(const Thread& thread, const Inst& inst, uint32_t origin) {
+  const bool isBranch = inst.opcode == ir::Opcode::Br;
+  const DiagId id = isBranch ? DiagId::FaultUninitBranch : DiagId::FaultUninitAddress;
+  if (!launch_.isNewFault(FaultKind::Init, {id, inst.id})) return;
+  Fault fault = makeFault(id, FaultKind::Init, thread, inst.op);
+  if (!isBranch) {
+    fault.size = inst.bytes;
+    fault.args = {accessWord(inst), bytesText(inst.bytes)};
+  }
+  const ir::Operation* load = launch_.program.inst(origin).op;
+  fault.notes.push_back({load->loc(), "the bits were loaded here: " + ir::print(*load)});
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+void BlockRunner::reportRace(const Thread& thread, const Inst& inst, const Place& place,
+                             const Access& other) {
+  uint32_t otherId = other.inst;
+  FaultLog::Key key{DiagId::FaultRace, std::min(inst.id, otherId), std::max(inst.id, otherId)};
+  if (!launch_.isNewFault(FaultKind::Race, key)) return;
+  const Inst& otherInst = launch_.program.inst(otherId);
+  Fault fault = accessFault(DiagId::FaultRace, FaultKind::Race, thread, inst, place.address);
+  fault.args[3] = absl::StrFormat("0x%x (byte %d of %s)", place.address, place.offset,
+                                  objectName(place.object));
+
+  const std::string otherThread = toString(unflatten(other.thread, launch_.spec.block));
+  const bool sameBlock = other.block == (blockIndex_ & 0xFFFFFFFF);
+  std::string who =
+      sameBlock ? absl::StrFormat("thread %s of the same block", otherThread)
+                : absl::StrFormat("block %s, thread %s",
+                                  toString(unflatten(other.block, launch_.spec.grid)), otherThread);
+  fault.args.push_back(
+      absl::StrFormat("a %s of %s by %s", accessWord(otherInst), bytesText(otherInst.bytes), who));
+  if (!sameBlock) {
+    fault.args.push_back("nothing orders the blocks of a launch: give each its own memory");
+  } else if (other.phase == phase_) {
+    fault.args.push_back(absl::StrFormat("put a barrier {%s} between the two", fault.space));
+  } else {
+    fault.args.push_back(absl::StrFormat(
+        "there is a barrier between the two, but it does not order %s memory: name the region, and "
+        "use the order acq_rel or seq_cst",
+        fault.space));
+  }
+  fault.notes.push_back({otherInst.op->loc(), "the other access: " + ir::print(*otherInst.op)});
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+// Some threads wait at a barrier, `waiting` first among them, and others don't come.
+void BlockRunner::reportDivergence(const Thread& waiting) {
+  const std::vector<Frame>& calls = waiting.state->frames;
+  const Inst& barrier = calls.back().code->insts[calls.back().pc - 1];
+  if (!launch_.isNewFault(FaultKind::Sync, {DiagId::FaultBarrierDivergence, barrier.id})) return;
+
+  auto waitsHere = [&](const Thread& t) {
+    return t.status == ThreadStatus::AtBarrier && t.state->frames.size() == calls.size() &&
+           std::equal(calls.begin(), calls.end(), t.state->frames.begin(), Frame::samePosition);
+  };
+  const auto other = std::find_if_not(threads_.begin(), threads_.end(), waitsHere);
+  const auto count = std::count_if(threads_.begin(), threads_.end(), waitsHere);
+
+  const ir::Operation* at = other->lastOp;
+  std::string what = "has ended";
+  if (other->status == ThreadStatus::AtBarrier) {
+    what = "waits at another barrier";
+    if (other->lastOp == waiting.lastOp) {  // Where the calls that lead there part.
+      what = "waits in another call";
+      auto parted = std::mismatch(other->state->frames.begin(), other->state->frames.end(),
+                                  calls.begin(), calls.end(), Frame::samePosition);
+      at = parted.first->code->insts[parted.first->pc - 1].op;
+    }
+  }
+  Fault fault = makeFault(DiagId::FaultBarrierDivergence, FaultKind::Sync, waiting, barrier.op);
+  fault.args = {absl::StrFormat("%d of %d do, but thread %s %s", count, threads_.size(),
+                                toString(other->id), what)};
+  fault.notes.push_back({at->loc(), "the other thread: " + ir::print(*at)});
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+void BlockRunner::reportSteps(const Thread& thread, const Inst& inst) {
+  launch_.stop = true;
+  if (!launch_.isNewFault(FaultKind::Steps, {DiagId::FaultStepLimit})) return;
+  Fault fault = makeFault(DiagId::FaultStepLimit, FaultKind::Steps, thread, inst.op);
+  fault.args = {std::to_string(thread.steps)};
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+void BlockRunner::reportCallDepth(const Thread& thread, const Inst& inst) {
+  launch_.stop = true;
+  if (!launch_.isNewFault(FaultKind::Steps, {DiagId::FaultCallDepth})) return;
+  Fault fault = makeFault(DiagId::FaultCallDepth, FaultKind::Steps, thread, inst.op);
+  fault.args = {std::to_string(thread.state->frames.size())};
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+void BlockRunner::trace(const Inst& inst, const Reg* result) const {
+  const SourceManager& sources = launch_.program.module().sources();
+  SourceLoc loc = inst.op->loc();
+  std::string line;
+  if (loc.file() != 0) {
+    line = absl::StrFormat("%s:%d:%d: ", sources.name(loc.file()), loc.line(), loc.column());
+  }
+  line += ir::print(*inst.op);
+  if (result) {
+    line += "  -> " + valueText(inst.resultType, inst.resultWidth, result->bits);
+    if (result->uninit != 0) absl::StrAppendFormat(&line, " uninitialised 0x%x", result->uninit);
+  }
+  launch_.spec.options.trace->sink(line);
+}
+
+}  // namespace mtlc::interp
