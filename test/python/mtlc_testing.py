@@ -37,6 +37,11 @@ def tool(name: str) -> str:
     return _tools[name]
 
 
+def tools() -> list[str]:
+    """The names of all of them."""
+    return sorted(_tools)
+
+
 def data(path: str) -> str:
     """The absolute path of a data file, named by its path in the repository."""
     found = os.path.join(os.environ["TEST_SRCDIR"], os.environ["TEST_WORKSPACE"], path)
