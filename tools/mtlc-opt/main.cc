@@ -1,0 +1,140 @@
+// mtlc-opt: runs passes over an IR module and writes the result.
+
+#include <cstdio>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "mtlc/ir/text.h"
+#include "mtlc/ir/verifier.h"
+#include "mtlc/support/tool_main.h"
+#include "mtlc/transforms/pipeline.h"
+
+namespace {
+
+using mtlc::transforms::OptLevel;
+using mtlc::transforms::PassInvocation;
+using mtlc::transforms::PipelineOptions;
+
+enum class Emit { text, none };
+enum class Render { none, human, json };
+
+struct Options {
+  std::vector<std::string> files;
+  std::string output = "-";
+  Emit emit = Emit::text;
+  bool locations = false;
+  bool listPasses = false;
+  bool timing = false;
+  bool stats = false;
+  Render remarks = Render::none;
+  PipelineOptions pipeline;
+  // Each --pass, --passes and -O in the order given.
+  struct Part {
+    std::string option;
+    std::string text;
+  };
+  std::vector<Part> parts;
+};
+
+void declareOptions(mtlc::OptionTable& table, Options& o) {
+  table.positional("FILE", 0, 1, &o.files);
+  auto part = [&o](std::string option) {
+    return [&o, option](std::string_view text) {
+      o.parts.push_back({option, std::string(text)});
+      return absl::OkStatus();
+    };
+  };
+  table.group("Passes");
+  table.value("--pass", "NAME", part("--pass"), "Run this pass; repeatable, in the order given");
+  table.value("--passes", "LIST", part("--passes"), "Run a pipeline such as 'promote,dce'");
+  table.action(
+      "-O", [part] { return part("-O")(""); }, "Run the pipeline of mettle -O");
+  table.action(
+      "-O0", [part] { return part("-O0")(""); }, "Run the pipeline of mettle -O0");
+  table.flag("--list-passes", &o.listPasses, "Show all passes and their options, and end");
+  table.group("Output");
+  table.text("-o,--output", "FILE", &o.output, "Where the result goes");
+  table.choice("--emit", &o.emit, {{"text", Emit::text}, {"none", Emit::none}},
+               "Form of the result");
+  table.flag("--locations", &o.locations, "Print the source location of each operation");
+  table.group("Watching (on standard error)");
+  table.flag("--verify-each", &o.pipeline.verifyEach, "Verify the module after each pass");
+  table.flag("--print-before-all", &o.pipeline.printBeforeAll, "Print the module before each pass");
+  table.flag("--print-after-all", &o.pipeline.printAfterAll, "Print the module after each pass");
+  table.flag("--print-changed", &o.pipeline.printChanged, "Print it after passes that change it");
+  table.commaList("--print-before", "PASSES", &o.pipeline.printBefore, "Print it before these");
+  table.commaList("--print-after", "PASSES", &o.pipeline.printAfter, "Print it after these");
+  table.flag("--timing", &o.timing, "Show the time that each pass took");
+  table.flag("--stats", &o.stats, "Show what the passes counted");
+  table.choice("--remarks", &o.remarks,
+               {{"none", Render::none}, {"human", Render::human}, {"json", Render::json}},
+               "Show what passes did, and did not do and why");
+}
+
+std::optional<std::vector<PassInvocation>> pipelineOf(const Options& o, mtlc::Tool& tool) {
+  std::vector<PassInvocation> all;
+  for (const Options::Part& part : o.parts) {
+    std::optional<std::vector<PassInvocation>> some;
+    if (part.option == "-O" || part.option == "-O0") {
+      some = mtlc::transforms::standardPipeline(part.option == "-O" ? OptLevel::O : OptLevel::O0);
+    } else {
+      some = mtlc::transforms::parsePipeline(part.text, part.option, tool.sources(),
+                                             tool.diagnostics());
+    }
+    if (!some) return std::nullopt;
+    all.insert(all.end(), some->begin(), some->end());
+  }
+  return all;
+}
+
+void printError(std::string_view text) { std::fwrite(text.data(), 1, text.size(), stderr); }
+
+void run(Options& o, mtlc::Tool& tool) {
+  std::optional<std::vector<PassInvocation>> passes = pipelineOf(o, tool);
+  if (!passes) return;
+  std::optional<mtlc::FileId> file = tool.load(o.files[0]);
+  if (!file) return;
+  auto module = mtlc::ir::parseModule(tool.sources(), *file, tool.diagnostics());
+  if (!module || !mtlc::ir::verify(*module, tool.diagnostics())) return;
+
+  mtlc::transforms::PipelineReport report;
+  mtlc::transforms::RemarkLog remarks;
+  o.pipeline.print = printError;
+  o.pipeline.timing = o.timing;
+  o.pipeline.report = &report;
+  if (o.remarks != Render::none) o.pipeline.remarks = &remarks;
+  if (!runPasses(*module, *passes, tool.diagnostics(), o.pipeline)) return;
+  if (o.remarks == Render::human) printError(renderHuman(remarks, tool.sources()));
+  if (o.remarks == Render::json) printError(renderJson(remarks, tool.sources()));
+  if (o.timing) printError(renderTiming(report));
+  if (o.stats) printError(renderStatistics(report));
+  if (!mtlc::ir::verify(*module, tool.diagnostics())) return;
+  if (o.emit == Emit::text) {
+    tool.write(o.output, mtlc::ir::print(*module, {.locations = o.locations}));
+  }
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  Options options;
+  mtlc::Tool tool("mtlc-opt", "[options] FILE", "Runs passes over an IR module (.mtir).");
+  declareOptions(tool.options(), options);
+  if (std::optional<int> code = tool.start(argc, argv)) return *code;
+  if (options.listPasses) {
+    std::fputs(mtlc::transforms::renderPassList().c_str(), stdout);
+    return mtlc::kExitSuccess;
+  }
+  if (options.files.empty()) return tool.usageError("FILE is missing");
+  for (const auto* names : {&options.pipeline.printBefore, &options.pipeline.printAfter}) {
+    for (const std::string& name : *names) {
+      if (!mtlc::transforms::passFromName(name)) {
+        return tool.usageError("there is no pass '" + name + "'");
+      }
+    }
+  }
+  run(options, tool);
+  return tool.finish();
+}
