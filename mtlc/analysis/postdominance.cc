@@ -1,7 +1,5 @@
 #include "mtlc/analysis/postdominance.h"
 
-#include <algorithm>
-
 #include "absl/strings/str_cat.h"
 
 namespace mtlc::analysis {
@@ -32,15 +30,23 @@ std::vector<uint32_t> endlessRegions(const Cfg& cfg) {
 
 }  // namespace
 
-PostDominatorTree::PostDominatorTree(const Cfg& cfg) : endless_(endlessRegions(cfg)) {
-  const uint32_t exit = cfg.size();
+PostDominatorTree::PostDominatorTree(const Cfg& cfg)
+    : exit_(cfg.size()), gated_(endlessRegions(cfg)) {
+  entryOf_.resize(cfg.size());
+  for (uint32_t i = 0; i < cfg.size(); ++i) entryOf_[i] = i;
   std::vector<Digraph::Edge> edges;
-  for (uint32_t i = 0; i < cfg.size(); ++i) {
-    for (uint32_t to : cfg.succs(i)) edges.push_back({to, i});
-    if (cfg.succs(i).empty()) edges.push_back({exit, i});
+  for (uint32_t k = 0; k < gated_.size(); ++k) {
+    const uint32_t gate = exit_ + 1 + k;
+    entryOf_[gated_[k]] = gate;
+    edges.push_back({gated_[k], gate});
+    edges.push_back({exit_, gate});
   }
-  for (uint32_t i : endless_) edges.push_back({exit, i});
-  ipdom_ = immediateDominators(Digraph(exit + 1, edges), exit);
+  for (uint32_t i = 0; i < cfg.size(); ++i) {
+    for (uint32_t to : cfg.succs(i)) edges.push_back({entryOf_[to], i});
+    if (cfg.succs(i).empty()) edges.push_back({exit_, i});
+  }
+  const uint32_t nodes = exit_ + 1 + static_cast<uint32_t>(gated_.size());
+  ipdom_ = immediateDominators(Digraph(nodes, edges), exit_);
   order_ = ForestOrder(ipdom_);
 }
 
@@ -48,13 +54,16 @@ std::string printPostDominators(const ir::Function& function) {
   const Cfg cfg(function);
   const PostDominatorTree tree(cfg);
   const BlockLabels labels(function);
+  auto label = [&](uint32_t node) {
+    if (node == tree.exit()) return std::string("exit");
+    if (tree.isGate(node)) return absl::StrCat("gate of ", labels[cfg.block(tree.gated(node))]);
+    return labels[cfg.block(node)];
+  };
   std::string out;
-  for (uint32_t i = 0; i < cfg.size(); ++i) {
-    uint32_t p = tree.ipdom(i);
-    bool endless = std::binary_search(tree.endless().begin(), tree.endless().end(), i);
-    absl::StrAppend(&out, "  ", labels[cfg.block(i)],
-                    " ipdom: ", p == tree.exit() ? "exit" : labels[cfg.block(p)],
-                    endless ? " (endless region)" : "", "\n");
+  for (uint32_t i = 0; i < tree.size(); ++i) {
+    if (i != tree.exit()) {
+      absl::StrAppend(&out, "  ", label(i), " ipdom: ", label(tree.ipdom(i)), "\n");
+    }
   }
   return out;
 }

@@ -94,7 +94,7 @@ void PrivateSlots::placeMerges(const Cfg& cfg, std::span<const uint32_t> idom) {
   }
 
   // Real functions stay far below: a budget only stops inputs made to blow up the number of merges.
-  size_t budget = 32 * (operations + cfg.size()) + 4096;
+  size_t budget = 8 * (operations + cfg.size()) + 4096;
   const std::vector<std::vector<uint32_t>> frontier = dominanceFrontiers(cfg, idom, budget);
   std::vector<uint32_t> mergedFor(cfg.size(), kNoNode), work;
   uint32_t incomingCount = 0;

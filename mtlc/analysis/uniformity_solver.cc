@@ -8,13 +8,14 @@ UniformitySolver::UniformitySolver(const ir::Function& function,
                                    std::span<const UniformityBits> params,
                                    const SummaryOf& summaryOf)
     : cfg_(function), slots_(cfg_) {
+  const PostDominatorTree postDominators(cfg_);
+  controlCount_ = postDominators.size();
   numberValues();
   const uint32_t nodeCount = arrayNode(static_cast<uint32_t>(slots_.slots().size()));
   bits_.assign(nodeCount, 0);
   pending_.assign(nodeCount, 0);
   for (std::vector<uint32_t>& c : causes_) c.assign(nodeCount, kNoNode);
 
-  const PostDominatorTree postDominators(cfg_);
   addControlEdges(postDominators);
   addMergeEdges();
   for (uint32_t b = 0; b < cfg_.size(); ++b) {
@@ -139,7 +140,12 @@ bool UniformitySolver::allSame(std::span<const uint32_t> nodes, uint32_t except)
   return true;
 }
 
-void UniformitySolver::addControlEdges(const PostDominatorTree&) {
+void UniformitySolver::addControlEdges(const PostDominatorTree& postDominators) {
+  // A gate is a branch that all decide alike: it carries what it depends on to the blocks behind
+  // it.
+  for (uint32_t gate = postDominators.exit() + 1; gate < postDominators.size(); ++gate) {
+    edge(blockNode(gate), branchNode(gate));
+  }
   std::vector<uint32_t> returned;
   for (uint32_t b = 0; b < cfg_.size(); ++b) {
     ir::Operation* term = cfg_.block(b)->terminator();
@@ -309,13 +315,19 @@ void UniformitySolver::propagate(const PostDominatorTree& postDominators) {
 void UniformitySolver::spreadBranch(const PostDominatorTree& postDominators, uint32_t block,
                                     UniformityBits bits) {
   const uint32_t stop = postDominators.ipdom(block);
+  std::vector<uint32_t> targets;
+  if (postDominators.isGate(block)) {
+    targets.push_back(postDominators.gated(block));
+  } else {
+    for (uint32_t to : cfg_.succs(block)) targets.push_back(postDominators.entryOf(to));
+  }
   while (bits != 0) {
     const unsigned bit = static_cast<unsigned>(std::countr_zero(bits));
     bits &= bits - 1;
     if (unmarked_.size() <= bit) unmarked_.resize(bit + 1);
-    if (!unmarked_[bit]) unmarked_[bit] = std::make_unique<DisjointSets>(cfg_.size() + 1);
+    if (!unmarked_[bit]) unmarked_[bit] = std::make_unique<DisjointSets>(controlCount_);
     DisjointSets& unmarked = *unmarked_[bit];
-    for (uint32_t to : cfg_.succs(block)) {
+    for (uint32_t to : targets) {
       uint32_t b = unmarked.find(to);
       while (postDominators.depth(b) > postDominators.depth(stop)) {
         raise(blockNode(b), UniformityBits{1} << bit, branchNode(block));

@@ -58,11 +58,12 @@ class UniformitySolver {
   enum class NodeKind : uint8_t { Block, Branch, Join, Return, Value, Merge, Array };
   NodeKind kind(uint32_t node) const;
   uint32_t blockNode(uint32_t block) const { return block; }
-  uint32_t branchNode(uint32_t block) const { return cfg_.size() + block; }
-  uint32_t joinNode(uint32_t block) const { return 2 * cfg_.size() + block; }
-  uint32_t returnNode() const { return 3 * cfg_.size(); }
+  uint32_t branchNode(uint32_t block) const { return controlCount_ + block; }
+  uint32_t joinNode(uint32_t block) const { return 2 * controlCount_ + block; }
+  uint32_t returnNode() const { return 3 * controlCount_; }
   uint32_t valueNode(const ir::Value* value) const;  // Of a value of a reachable block.
-  // The block of a Block, Branch or Join node; the number of a merge; the slot of an Array node.
+  // The block of a Block, Branch or Join node (or, past the blocks, a gate of the post-dominator
+  // tree); the number of a merge; the slot of an Array node.
   uint32_t indexOf(uint32_t node) const;
   ir::Value* valueOf(uint32_t node) const { return values_[node - firstValue()]; }
   // The node that first handed this level's bit on; kNoNode where it arose.
@@ -73,7 +74,7 @@ class UniformitySolver {
   uint32_t definitionNode(PrivateSlots::Definition definition) const;
 
  private:
-  uint32_t firstValue() const { return 3 * cfg_.size() + 1; }
+  uint32_t firstValue() const { return 3 * controlCount_ + 1; }
   uint32_t mergeNode(uint32_t merge) const { return firstValue() + values_.size() + merge; }
   uint32_t arrayNode(uint32_t slot) const {
     return firstValue() + values_.size() + static_cast<uint32_t>(slots_.merges().size()) + slot;
@@ -94,6 +95,7 @@ class UniformitySolver {
 
   Cfg cfg_;
   PrivateSlots slots_;
+  uint32_t controlCount_ = 0;  // Nodes of the post-dominator tree.
   Numbering<ir::Value> values_;
   std::vector<uint32_t> seenThrough_;  // By value.
   std::vector<UniformityBits> bits_;
