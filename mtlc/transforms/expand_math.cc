@@ -6,6 +6,7 @@
 #include "mtlc/ir/builder.h"
 #include "mtlc/support/math/dispatch.h"
 #include "mtlc/transforms/ir_domain.h"
+#include "mtlc/transforms/pass.h"
 
 namespace mtlc::transforms {
 namespace {
@@ -118,30 +119,49 @@ std::vector<Work> collect(const ir::Block& block, const TargetInfo* target) {
   return work;
 }
 
-}  // namespace
-
-size_t expandMath(ir::Function& function, const TargetInfo* target) {
+size_t expandIn(ir::Function& function, const TargetInfo* target, PassContext* context) {
   Expander expander(function.module());
   std::vector<ir::Block*> blocks;
   for (ir::Block& block : function.blocks()) blocks.push_back(&block);
-  size_t count = 0;
+  size_t count = 0, shared = 0;
   for (ir::Block* block : blocks) {
     std::vector<Work> work = collect(*block, target);
+    if (context && context->wantsRemarks()) {
+      for (const Work& w : work) {
+        context->remark(RemarkId::MathExpanded, function, w.op->loc(),
+                        {w.op->info().mnemonic, ir::typeName(w.op->resultType())});
+      }
+    }
     // Splitting a block moves what follows the operation. From the end, each piece moves once.
     for (size_t i = work.size(); i-- > 0;) {
       expander.expand(work[i]);
       work[i].op->erase();
       for (ir::Operation* partner : work[i].partners) partner->erase();
       count += 1 + work[i].partners.size();
+      shared += work[i].partners.size();
     }
   }
+  if (context) {
+    context->count(Stat::FunctionsExpanded, count);
+    context->count(Stat::ReductionsShared, shared);
+  }
   return count;
+}
+
+}  // namespace
+
+size_t expandMath(ir::Function& function, const TargetInfo* target) {
+  return expandIn(function, target, nullptr);
 }
 
 size_t expandMath(ir::Module& module, const TargetInfo* target) {
   size_t count = 0;
   for (ir::Function& function : module.functions()) count += expandMath(function, target);
   return count;
+}
+
+Change runExpandMath(ir::Function& unit, PassContext& context) {
+  return expandIn(unit, nullptr, &context) > 0 ? Change::Cfg : Change::None;
 }
 
 }  // namespace mtlc::transforms
