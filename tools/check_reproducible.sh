@@ -27,7 +27,7 @@ for clone in "$scratch/first" "$scratch/second-elsewhere"; do
   bazel "$clone" build --disk_cache= --noshow_progress --color=no "$@"
   # What was linked or archived; manifests name absolute paths and are never shipped.
   (cd "$clone/bazel-bin" &&
-    find -L . -type f \( -perm -u+x -o -name '*.a' \) ! -path '*.runfiles/*' ! -path './_*' -print0 |
+    find -L . -type f \( -perm -u+x -o -name '*.a' \) ! -path '*.runfiles/*' ! -name '*.runfiles_manifest' ! -path './_*' -print0 |
     sort -z | xargs -0 sha256sum) > "$clone.sums"
 done
 
