@@ -6,6 +6,8 @@
 #include <utility>
 #include <vector>
 
+#include "mtlc/analysis/device_verifier.h"
+#include "mtlc/analysis/print_analysis.h"
 #include "mtlc/ir/text.h"
 #include "mtlc/ir/verifier.h"
 #include "mtlc/support/tool_main.h"
@@ -26,6 +28,8 @@ struct Options {
   Emit emit = Emit::text;
   bool locations = false;
   bool listPasses = false;
+  bool verifyDevice = false;
+  std::vector<std::string> analyses;
   bool timing = false;
   bool stats = false;
   Render remarks = Render::none;
@@ -58,9 +62,12 @@ void declareOptions(mtlc::OptionTable& table, Options& o) {
   table.text("-o,--output", "FILE", &o.output, "Where the result goes");
   table.choice("--emit", &o.emit, {{"text", Emit::text}, {"none", Emit::none}},
                "Form of the result");
+  table.commaList("--print-analysis", "NAMES", &o.analyses,
+                  "Write what these analyses find, not the module ('help' lists them)");
   table.flag("--locations", &o.locations, "Print the source location of each operation");
   table.group("Watching (on standard error)");
   table.flag("--verify-each", &o.pipeline.verifyEach, "Verify the module after each pass");
+  table.flag("--verify-device", &o.verifyDevice, "Verify at the end what every device needs, too");
   table.flag("--print-before-all", &o.pipeline.printBeforeAll, "Print the module before each pass");
   table.flag("--print-after-all", &o.pipeline.printAfterAll, "Print the module after each pass");
   table.flag("--print-changed", &o.pipeline.printChanged, "Print it after passes that change it");
@@ -111,6 +118,15 @@ void run(Options& o, mtlc::Tool& tool) {
   if (o.timing) printError(renderTiming(report));
   if (o.stats) printError(renderStatistics(report));
   if (!mtlc::ir::verify(*module, tool.diagnostics())) return;
+  if (o.verifyDevice && !mtlc::analysis::verifyForDevice(*module, tool.diagnostics())) return;
+  if (!o.analyses.empty()) {
+    std::string text;
+    for (const std::string& name : o.analyses) {
+      text += *mtlc::analysis::printAnalysis(name, *module);
+    }
+    tool.write(o.output, text);
+    return;
+  }
   if (o.emit == Emit::text) {
     tool.write(o.output, mtlc::ir::print(*module, {.locations = o.locations}));
   }
@@ -134,6 +150,15 @@ int main(int argc, char** argv) {
         return tool.usageError("there is no pass '" + name + "'");
       }
     }
+  }
+  for (const std::string& name : options.analyses) {
+    std::string known;
+    bool found = false;
+    for (const auto& info : mtlc::analysis::analyses()) {
+      found = found || info.name == name;
+      known += (known.empty() ? "" : ", ") + std::string(info.name);
+    }
+    if (!found) return tool.usageError("no analysis '" + name + "'; there are " + known);
   }
   run(options, tool);
   return tool.finish();
