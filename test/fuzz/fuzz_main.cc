@@ -27,6 +27,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size);
 // Present only in programs built with a sanitizer.
 extern "C" __attribute__((weak)) void __sanitizer_set_death_callback(void (*callback)());
+extern "C" __attribute__((weak)) void __asan_init();
 
 namespace mtlc::fuzz {
 namespace {
@@ -80,9 +81,9 @@ void setLimits() {
   action.sa_handler = onCrash;
   action.sa_flags = SA_ONSTACK | static_cast<int>(SA_RESETHAND) | SA_NODEFER;
   ::sigaction(SIGABRT, &action, nullptr);
-  if (&__sanitizer_set_death_callback != nullptr) {
-    __sanitizer_set_death_callback(saveInput);  // Sanitizers handle the other signals themselves.
-  } else {
+  if (&__sanitizer_set_death_callback != nullptr) __sanitizer_set_death_callback(saveInput);
+  // AddressSanitizer handles these itself, and reserves more address space than any limit allows.
+  if (&__asan_init == nullptr) {
     for (int s : {SIGSEGV, SIGBUS, SIGFPE, SIGILL}) ::sigaction(s, &action, nullptr);
     constexpr rlim_t kMemory = rlim_t{4} << 30;
     rlimit limit{kMemory, kMemory};
