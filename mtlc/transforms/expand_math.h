@@ -4,9 +4,9 @@
 //
 // turns into the clamp, rounding, polynomial and scaling of mtlc/support/math/exp.h, operation for
 // operation what the host computes for constants and the interpreter for `exp2`. Functions with a
-// rare long path (log, sin, cos, tan, pow, f64 erf) become several blocks. Everything is expanded
-// in place: no calls are made. sin, cos and tan of one value in one block share the argument
-// reduction and both polynomials. f16 and bf16 are computed in f32 and rounded once.
+// rare long path (rsqrt, log, log2, sin, cos, tan, pow, f64 erf) become several blocks. Everything
+// is expanded in place: no calls are made. sin, cos and tan of one value in one block share the
+// argument reduction and both polynomials. f16 and bf16 are computed in f32 and rounded once.
 
 #ifndef MTLC_TRANSFORMS_EXPAND_MATH_H_
 #define MTLC_TRANSFORMS_EXPAND_MATH_H_

@@ -8,6 +8,7 @@
 #include "mtlc/support/math/exp.h"
 #include "mtlc/support/math/log.h"
 #include "mtlc/support/math/pow.h"
+#include "mtlc/support/math/rsqrt.h"
 #include "mtlc/support/math/trig.h"
 
 namespace mtlc::math {

@@ -254,6 +254,30 @@ TEST(MathSpecials, F64) {
   EXPECT_EQ(f64(MathFn::Pow, 2, -1074), 0x1p-1074);
 }
 
+TEST(MathSpecials, PowersOfTwoAreExact) {
+  auto f32 = [](MathFn fn, double x) {
+    float a = static_cast<float>(x);
+    return f32FromBits(static_cast<uint32_t>(evalMathBits(fn, FloatKind::F32, f32Bits(a), 0)));
+  };
+  auto f64 = [](MathFn fn, double x) {
+    return f64FromBits(evalMathBits(fn, FloatKind::F64, f64Bits(x), 0));
+  };
+  for (int n = -149; n <= 127; ++n) {
+    double power = std::ldexp(1.0, n);
+    EXPECT_EQ(f32(MathFn::Exp2, n), power) << n;
+    EXPECT_EQ(f32(MathFn::Log2, power), n);
+    if (n % 2 != 0) continue;
+    EXPECT_EQ(f32(MathFn::RSqrt, power), std::ldexp(1.0, -n / 2)) << n;
+  }
+  for (int n = -1074; n <= 1023; ++n) {
+    double power = std::ldexp(1.0, n);
+    EXPECT_EQ(f64(MathFn::Exp2, n), power) << n;
+    EXPECT_EQ(f64(MathFn::Log2, power), n);
+    if (n % 2 != 0) continue;
+    EXPECT_EQ(f64(MathFn::RSqrt, power), std::ldexp(1.0, -n / 2)) << n;
+  }
+}
+
 // Values printed in tables, to tie the whole chain to something outside any C library.
 TEST(MathKnownValues, F64) {
   auto f64 = [](MathFn fn, double x) {

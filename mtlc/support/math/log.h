@@ -1,4 +1,4 @@
-// log, log2 and rsqrt as templates over an arithmetic domain (host_domain.h).
+// log and log2 as templates over an arithmetic domain (host_domain.h).
 //
 // x = 2^e · m with m around 1. The one test of a fast path is "positive, normal and finite". The
 // slow path turns everything else into a value of the fast path: a subnormal is scaled up and the
@@ -130,17 +130,6 @@ typename D::F64 log2F64(typename D::F64 x) {
   F64 sum = s.exponent + high;
   F64 rest = (s.exponent - sum) + high;
   return select(abs(s.exponent) < F64(2048.0), sum + (low + rest), s.exponent);
-}
-
-// Two correctly rounded operations: at most 1 ulp and a little. Zeros, infinities and negative
-// arguments come out as in C without a special case.
-template <typename D>
-typename D::F32 rsqrtF32(typename D::F32 x) {
-  return typename D::F32(1.0f) / sqrt(x);
-}
-template <typename D>
-typename D::F64 rsqrtF64(typename D::F64 x) {
-  return typename D::F64(1.0) / sqrt(x);
 }
 
 }  // namespace mtlc::math
