@@ -284,7 +284,7 @@ struct Param {
 struct Decorator {
   Name name;
   SourceRange range;
-  bool bang = false;            // `@inline!`
+  bool bang = false;  // `@inline!`
   bool hasArgs = false;
   std::span<Argument> args;
 };
@@ -295,9 +295,9 @@ struct FunctionDecl : Decl {
   std::span<Decorator> decorators;
   std::span<Name> typeParams;
   std::span<Param> params;
-  TypeRef* result = nullptr;      // Optional: no result.
-  Block* body = nullptr;          // Optional: forward or extern declaration.
-  std::string_view linkName;      // extern, optional.
+  TypeRef* result = nullptr;  // Optional: no result.
+  Block* body = nullptr;      // Optional: forward or extern declaration.
+  std::string_view linkName;  // extern, optional.
 };
 struct ConstDecl : Decl {
   TypeRef* type;
@@ -331,10 +331,10 @@ struct ImportedName {
 struct Import {
   SourceRange range;
   std::string_view path;
-  Name alias;                      // Optional: `as alias`.
-  std::span<ImportedName> names;   // `{x, y} from`; empty means all.
+  Name alias;                     // Optional: `as alias`.
+  std::span<ImportedName> names;  // `{x, y} from`; empty means all.
   bool selective = false;
-  Name platform;                   // Optional: `if windows`.
+  Name platform;  // Optional: `if windows`.
 };
 
 struct File {

@@ -83,7 +83,9 @@ TEST(Lexer, CharactersAndStrings) {
 }
 
 TEST(Lexer, PositionsNewlinesAndNestedComments) {
-  Lexed l("\xEF\xBB\xBF" "a /* 1 /* 2 */ 3 */ b // c\r\n  d \"x\ny\" e");
+  Lexed l(
+      "\xEF\xBB\xBF"
+      "a /* 1 /* 2 */ 3 */ b // c\r\n  d \"x\ny\" e");
   ASSERT_FALSE(l.diagnostics.hasErrors());
   ASSERT_EQ(l.count(), 5u);
   EXPECT_EQ(l[0].loc, SourceLoc(1, 1, 1));
@@ -98,10 +100,10 @@ TEST(Lexer, PositionsNewlinesAndNestedComments) {
 
 TEST(Lexer, LongestOperatorWins) {
   Lexed l("<<= >>= << >> <= -> => ..= .. && &= - >");
-  const TokenKind want[] = {TokenKind::shlEqual,    TokenKind::shrEqual, TokenKind::shl,
-                            TokenKind::shr,         TokenKind::lessEqual, TokenKind::arrow,
-                            TokenKind::fatArrow,    TokenKind::dotDotEqual, TokenKind::dotDot,
-                            TokenKind::ampAmp,      TokenKind::ampEqual, TokenKind::minus,
+  const TokenKind want[] = {TokenKind::shlEqual, TokenKind::shrEqual,    TokenKind::shl,
+                            TokenKind::shr,      TokenKind::lessEqual,   TokenKind::arrow,
+                            TokenKind::fatArrow, TokenKind::dotDotEqual, TokenKind::dotDot,
+                            TokenKind::ampAmp,   TokenKind::ampEqual,    TokenKind::minus,
                             TokenKind::greater};
   ASSERT_EQ(l.count(), std::size(want));
   for (size_t i = 0; i < std::size(want); ++i) EXPECT_EQ(l[i].kind, want[i]) << i;

@@ -90,6 +90,7 @@ std::nullptr_t Parser::fail(DiagId id, SourceRange at, DiagArgs args) {
     if (diagnostics_.full()) stop();
   }
   panic_ = true;
+  if (atEnd()) abandonBody_ = true;  // That the blocks are open too goes without saying.
   return nullptr;
 }
 
@@ -104,8 +105,8 @@ std::nullptr_t Parser::failExpected(std::string_view what, std::string_view wher
     // What is missing belongs at the end of the line before.
     const Token& before = tokens_[pos_ - 1];
     if (before.loc.line() < cur().loc.line() && pos_ != 0) {
-      range = SourceRange(
-          SourceLoc(file_, before.loc.line(), before.loc.column() + before.length), 0);
+      range =
+          SourceRange(SourceLoc(file_, before.loc.line(), before.loc.column() + before.length), 0);
       if (!atEnd()) found = "the end of the line";
     }
   }
@@ -397,7 +398,8 @@ Decl* Parser::declaration() {
 
 Decl* Parser::function(FunctionDecl* f) {
   advance();
-  if (!at(K::identifier)) return failExpected("a name", f->isKernel ? "after 'kernel'" : "after 'fn'");
+  if (!at(K::identifier))
+    return failExpected("a name", f->isKernel ? "after 'kernel'" : "after 'fn'");
   f->name = cur().name();
   f->nameRange = cur().range();
   advance();

@@ -13,7 +13,8 @@ namespace mtlc::frontend {
 // Parses a whole file. Every syntax error is reported where it is and the parser goes on with the
 // next statement or declaration; what could not be parsed is not in the tree. Nesting beyond
 // ast::kMaxNesting ends the parse of the file with one message. Linear in the number of tokens.
-// The tree lives in `arena` and does not refer to `tokens` afterwards. A few tokens are split in place
+// The tree lives in `arena` and does not refer to `tokens` afterwards. A few tokens are split in
+// place
 // (`*=` in `p: int32*= q`).
 ast::File* parse(TokenBuffer& tokens, FileId file, const Interner& interner, Arena& arena,
                  DiagnosticEngine& diagnostics);

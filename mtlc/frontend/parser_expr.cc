@@ -173,12 +173,8 @@ Expr* Parser::postfix() {
   int levels = 0;
   while (e && continues()) {
     if (at(K::lParen)) {
-      if (!enter()) return nullptr;
-      ++levels;
       e = call(e, {});
     } else if (at(K::lBracket)) {
-      if (!enter()) return nullptr;
-      ++levels;
       auto* index = make<IndexExpr>(e->range);
       index->kind = ExprKind::index;
       index->base = e;
@@ -187,8 +183,6 @@ Expr* Parser::postfix() {
       index->index = expression();
       e = index->index && expect(K::rBracket, "after the index") ? index : nullptr;
     } else if (at(K::dot) || at(K::arrow)) {
-      if (!enter()) return nullptr;
-      ++levels;
       auto* member = make<MemberExpr>(e->range);
       member->kind = ExprKind::member;
       member->base = e;
@@ -217,12 +211,12 @@ Expr* Parser::postfix() {
         e = nullptr;
         break;
       }
-      if (!enter()) return nullptr;
-      ++levels;
       e = call(e, copy(args));
     } else {
       break;
     }
+    if (!enter()) return nullptr;
+    ++levels;
   }
   depth_ -= levels;
   return e;

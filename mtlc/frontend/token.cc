@@ -4,8 +4,8 @@ namespace mtlc::frontend {
 namespace {
 
 constexpr std::string_view kTokenTexts[] = {
-    "end of file", "a name",   "an integer", "a floating-point number", "a character", "a string",
-    "an unreadable token",
+    "end of file", "a name",   "an integer",          "a floating-point number",
+    "a character", "a string", "an unreadable token",
 #define KEYWORD(Id, text) text,
 #define TYPE_KEYWORD(Id, text) text,
 #define PUNCT(Id, text) text,
