@@ -628,16 +628,9 @@ TypeRef* Parser::baseType() {
     advance();
   }
   if (at(K::less)) {
-    std::vector<TypeRef*> args;
     if (!enter()) return nullptr;
-    advance();
-    do {
-      TypeRef* arg = type();
-      if (!arg) return nullptr;
-      args.push_back(arg);
-    } while (accept(K::comma));
+    if (!typeArgs(&t->typeArgs)) return nullptr;
     leave();
-    t->typeArgs = copy(args);
     if (at(K::shr)) {
       // `A<B<C>>`: give one half back.
       Token& token = tokens_[pos_];

@@ -197,21 +197,9 @@ Expr* Parser::postfix() {
       advance();
       e = member;
     } else if (at(K::less) && e->kind == ExprKind::name && looksLikeTypeArgs()) {
-      std::vector<TypeRef*> args;
-      advance();
-      do {
-        TypeRef* arg = type();
-        if (!arg) {
-          e = nullptr;
-          break;
-        }
-        args.push_back(arg);
-      } while (accept(K::comma));
-      if (!e || !expect(K::greater, "after the type arguments")) {
-        e = nullptr;
-        break;
-      }
-      e = call(e, copy(args));
+      std::span<TypeRef*> args;
+      bool good = typeArgs(&args) && expect(K::greater, "after the type arguments");
+      e = good ? call(e, args) : nullptr;
     } else {
       break;
     }
@@ -220,6 +208,21 @@ Expr* Parser::postfix() {
   }
   depth_ -= levels;
   return e;
+}
+
+bool Parser::typeArgs(std::span<TypeRef*>* out) {
+  size_t mark = typeStack_.size();
+  advance();
+  do {
+    TypeRef* arg = type();
+    if (!arg) {
+      typeStack_.resize(mark);
+      return false;
+    }
+    typeStack_.push_back(arg);
+  } while (accept(K::comma));
+  *out = take(typeStack_, mark);
+  return true;
 }
 
 // At `<` after a name: is this `f<int32>(x)`? It is when a list of types, `>` and `(` follow.
@@ -247,31 +250,33 @@ Expr* Parser::call(Expr* callee, std::span<TypeRef*> typeArgs) {
   e->typeArgs = typeArgs;
   Group group(*this);
   advance();
-  std::vector<Argument> args;
+  size_t mark = argumentStack_.size();
   while (!at(K::rParen)) {
-    Argument arg;
     bool word = at(K::identifier) || isKeyword(cur().kind);
-    if (word && ahead(1).kind == K::colon) {
-      arg.label = cur().name();
-      arg.labelRange = cur().range();
+    const Token* label = word && ahead(1).kind == K::colon ? &cur() : nullptr;
+    if (label) {
       advance();
       advance();
     }
+    Expr* value;
     // Words such as `workgroup` and `default` are keywords elsewhere and values here.
     if (isKeyword(cur().kind) && (ahead(1).kind == K::comma || ahead(1).kind == K::rParen) &&
         !at(K::kwThis)) {
-      arg.value = nameExpr(cur());
+      value = nameExpr(cur());
       advance();
     } else {
-      arg.value = expression();
+      value = expression();
     }
-    if (!arg.value) return nullptr;
-    args.push_back(arg);
+    if (!value) {
+      argumentStack_.resize(mark);
+      return nullptr;
+    }
+    argumentStack_.push_back(
+        {label ? label->name() : Name(), label ? label->range() : SourceRange(), value});
     if (!accept(K::comma)) break;
   }
-  if (!expect(K::rParen, "after the arguments")) return nullptr;
-  e->args = copy(args);
-  return e;
+  e->args = take(argumentStack_, mark);
+  return expect(K::rParen, "after the arguments") ? e : nullptr;
 }
 
 NameExpr* Parser::nameExpr(const Token& token) {

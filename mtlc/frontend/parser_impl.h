@@ -56,6 +56,10 @@ class Parser {
 
   // --- Errors ---
   std::nullptr_t fail(DiagId id, SourceRange at, DiagArgs args = {});
+  // With one argument, built outside the frame of the caller.
+  [[gnu::noinline]] std::nullptr_t failWith(DiagId id, SourceRange at, std::string_view arg) {
+    return fail(id, at, {arg});
+  }
   std::nullptr_t failExpected(std::string_view what, std::string_view where = {});
   std::string describe(const Token& token) const;
   // Counts one level of nesting; false (reported once, and the rest of the file is skipped) if it
@@ -90,10 +94,12 @@ class Parser {
   ast::TypeRef* type();
   ast::TypeRef* baseType();
   ast::TypeRef* typeSuffix(ast::TypeRef* base);
+  // At `<`: the list, without the closing `>`.
+  bool typeArgs(std::span<ast::TypeRef*>* out);
 
   // --- Statements (parser_stmt.cc) ---
   ast::Block* block();
-  void statements(std::vector<ast::Stmt*>& out, bool inSwitch);
+  std::span<ast::Stmt*> statements(bool inSwitch);
   ast::Stmt* statement();
   ast::Stmt* nested();  // The body of an if or loop: a block or one statement.
   ast::Stmt* varStatement();
@@ -104,9 +110,12 @@ class Parser {
   ast::Stmt* whileStatement();
   ast::Stmt* forStatement();
   ast::Stmt* forRange(bool parenthesized);
+  bool forRangeHeader(ast::ForRangeStmt* s);
   ast::Stmt* forClassic();
+  bool forClassicHeader(ast::ForStmt* s);
   ast::Stmt* switchStatement();
-  bool caseLabel(ast::CaseLabel* label);
+  bool caseLabel();
+  bool section();
   ast::Stmt* jump(ast::StmtKind kind);
   ast::Stmt* returnStatement();
   ast::Stmt* hostStatement();
@@ -136,10 +145,22 @@ class Parser {
   }
   template <typename T>
   std::span<T> copy(const std::vector<T>& items) {
-    if (items.empty()) return {};
-    T* data = arena_.makeArray<T>(items.size());
-    std::copy(items.begin(), items.end(), data);
-    return {data, items.size()};
+    return copyFrom(items, 0);
+  }
+  template <typename T>
+  std::span<T> copyFrom(const std::vector<T>& items, size_t mark) {
+    if (items.size() == mark) return {};
+    T* data = arena_.makeArray<T>(items.size() - mark);
+    std::copy(items.begin() + mark, items.end(), data);
+    return {data, items.size() - mark};
+  }
+  // The list that was pushed onto a scratch stack since `mark`. Functions of a recursion collect
+  // their lists there: a vector of their own would make their frames large.
+  template <typename T>
+  std::span<T> take(std::vector<T>& stack, size_t mark) {
+    std::span<T> list = copyFrom(stack, mark);
+    stack.resize(mark);
+    return list;
   }
 
   // Newlines count again inside a block that stands in brackets (none in this grammar yet) and do
@@ -167,6 +188,13 @@ class Parser {
   bool abandonBody_ = false;  // A declaration begins inside a body: its closing brace is missing.
   std::vector<bool> typeNames_;
   std::vector<ast::Decl*> decls_;
+  // Scratch stacks, see take().
+  std::vector<ast::Stmt*> statementStack_;
+  std::vector<ast::Argument> argumentStack_;
+  std::vector<ast::TypeRef*> typeStack_;
+  std::vector<ast::IfArm> armStack_;
+  std::vector<ast::CaseLabel> labelStack_;
+  std::vector<ast::SwitchSection> sectionStack_;
   std::vector<ast::Import> imports_;
   std::vector<ast::Decorator> decorators_;
   bool hasExports_ = false;

@@ -60,8 +60,7 @@ Block* Parser::block() {
   if (!enter()) return nullptr;
   int group = group_;
   group_ = 0;
-  std::vector<Stmt*> list;
-  statements(list, /*inSwitch=*/false);
+  b->statements = statements(/*inSwitch=*/false);
   group_ = group;
   leave();
   b->end = cur().range();
@@ -70,25 +69,26 @@ Block* Parser::block() {
     abandonBody_ = true;
     diagnostics_.report(DiagId::UnclosedBlock, opening);
   }
-  b->statements = copy(list);
   return b;
 }
 
 // Up to `}` (or, in a switch, the next label), which is left.
-void Parser::statements(std::vector<Stmt*>& out, bool inSwitch) {
+std::span<Stmt*> Parser::statements(bool inSwitch) {
+  size_t mark = statementStack_.size();
   while (!atEnd() && !at(K::rBrace) && !abandonBody_) {
-    if (inSwitch && (at(K::kwCase) || at(K::kwDefault))) return;
+    if (inSwitch && (at(K::kwCase) || at(K::kwDefault))) break;
     if (accept(K::semicolon)) continue;
     // A declaration cannot stand in a body, so the body's end is missing.
     if (cur().newlineBefore &&
         (at(K::kwKernel) || (at(K::kwFn) && ahead(1).kind == K::identifier))) {
-      return;
+      break;
     }
     size_t start = pos_;
     Stmt* s = statement();
-    if (s) out.push_back(s);
+    if (s) statementStack_.push_back(s);
     if (panic_) skipToStatementEnd(start);
   }
+  return take(statementStack_, mark);
 }
 
 Stmt* Parser::statement() {
@@ -123,7 +123,7 @@ Stmt* Parser::statement() {
       return fail(DiagId::ElseWithoutIf, cur().range());
     case K::kwCase:
     case K::kwDefault:
-      return fail(DiagId::CaseOutsideSwitch, cur().range(), {tokenText(cur().kind)});
+      return failWith(DiagId::CaseOutsideSwitch, cur().range(), tokenText(cur().kind));
     case K::at:
       // A loop may carry @simd; it is a promise that nothing here needs.
       if (ahead(1).kind == K::identifier && ahead(1).name() == names::simd) {
@@ -162,8 +162,8 @@ Stmt* Parser::nested() {
   Stmt* s = statement();
   leave();
   if (!s) return nullptr;
-  std::vector<Stmt*> list{s};
-  b->statements = copy(list);
+  b->statements = {arena_.makeArray<Stmt*>(1), 1};
+  b->statements[0] = s;
   return b;
 }
 
@@ -180,7 +180,7 @@ Stmt* Parser::varStatement() {
   s->nameRange = cur().range();
   if (!at(K::identifier)) return failExpected("a name", "after 'var'");
   advance();
-  if (!at(K::colon)) return fail(DiagId::MissingType, s->nameRange, {interner_.text(s->name)});
+  if (!at(K::colon)) return failWith(DiagId::MissingType, s->nameRange, interner_.text(s->name));
   advance();
   s->type = type();
   if (!s->type) return nullptr;
@@ -199,7 +199,7 @@ Stmt* Parser::constStatement() {
   s->nameRange = cur().range();
   if (!at(K::identifier)) return failExpected("a name", "after 'const'");
   advance();
-  if (!at(K::colon)) return fail(DiagId::MissingType, s->nameRange, {interner_.text(s->name)});
+  if (!at(K::colon)) return failWith(DiagId::MissingType, s->nameRange, interner_.text(s->name));
   advance();
   s->type = type();
   if (!s->type || !expect(K::equal, "and the value of the constant")) return nullptr;
@@ -240,27 +240,28 @@ Expr* Parser::condition() {
 Stmt* Parser::ifStatement() {
   auto* s = make<IfStmt>(cur().range());
   s->kind = StmtKind::if_;
-  std::vector<IfArm> arms;
+  size_t mark = armStack_.size();
   bool good = true;
   for (;;) {
     advance();  // if
-    IfArm arm{condition(), nullptr};
-    if (!arm.condition) {
-      good = false;
-      if (!skipToBody()) return nullptr;
+    Expr* c = condition();
+    good = good && c;
+    if (!c) {
+      if (!skipToBody()) break;
       panic_ = false;
     }
-    arm.body = nested();
-    if (!arm.body) return nullptr;
-    arms.push_back(arm);
+    Stmt* body = nested();
+    good = good && body;
+    if (!body) break;
+    armStack_.push_back({c, body});
     if (!at(K::kwElse)) break;
     advance();
     if (at(K::kwIf)) continue;
     s->otherwise = nested();
-    if (!s->otherwise) return nullptr;
+    good = good && s->otherwise;
     break;
   }
-  s->arms = copy(arms);
+  s->arms = take(armStack_, mark);
   return good ? s : nullptr;
 }
 
@@ -311,38 +312,13 @@ Stmt* Parser::forRange(bool parenthesized) {
   auto* s = make<ForRangeStmt>(cur().range());
   s->kind = StmtKind::forRange;
   advance();
-  auto header = [&]() -> bool {
-    s->name = cur().name();
-    s->nameRange = cur().range();
-    advance();
-    if (accept(K::colon)) {
-      s->type = type();
-      if (!s->type) return false;
-    }
-    if (!atName(names::in)) {
-      failExpected("'in'", "after the loop variable");
-      return false;
-    }
-    advance();
-    s->first = expression();
-    if (!s->first) return false;
-    if (at(K::dotDotEqual)) {
-      s->inclusive = true;
-    } else if (!at(K::dotDot)) {
-      failExpected("'..' or '..='", "in the range");
-      return false;
-    }
-    advance();
-    s->last = expression();
-    return s->last != nullptr;
-  };
   bool good;
   if (parenthesized) {
     Group group(*this);
     advance();
-    good = header() && expect(K::rParen, "after the range");
+    good = forRangeHeader(s) && expect(K::rParen, "after the range");
   } else {
-    good = header();
+    good = forRangeHeader(s);
   }
   if (!good) {
     if (!skipToBody()) return nullptr;
@@ -352,56 +328,115 @@ Stmt* Parser::forRange(bool parenthesized) {
   return good && s->body ? s : nullptr;
 }
 
+// From the loop variable to the end of the range.
+bool Parser::forRangeHeader(ForRangeStmt* s) {
+  s->name = cur().name();
+  s->nameRange = cur().range();
+  advance();
+  if (accept(K::colon)) {
+    s->type = type();
+    if (!s->type) return false;
+  }
+  if (!atName(names::in)) {
+    failExpected("'in'", "after the loop variable");
+    return false;
+  }
+  advance();
+  s->first = expression();
+  if (!s->first) return false;
+  s->inclusive = at(K::dotDotEqual);
+  if (!s->inclusive && !at(K::dotDot)) {
+    failExpected("'..' or '..='", "in the range");
+    return false;
+  }
+  advance();
+  s->last = expression();
+  return s->last != nullptr;
+}
+
 Stmt* Parser::forClassic() {
   auto* s = make<ForStmt>(cur().range());
   s->kind = StmtKind::for_;
   advance();
   if (!at(K::lParen)) return failExpected("'(' or a loop variable", "after 'for'");
-  auto header = [&]() -> bool {
-    Group group(*this);
-    inForHeader_ = true;
-    advance();
-    if (!accept(K::semicolon)) {
-      // varStatement() takes its own `;`, which newlines do not replace here.
-      s->init = at(K::kwVar) ? varStatement() : simpleStatement();
-      if (!s->init) return false;
-      if (s->init->kind != StmtKind::var && !expect(K::semicolon, "after the first part of 'for'"))
-        return false;
-    }
-    if (!at(K::semicolon)) {
-      s->condition = expression();
-      if (!s->condition) return false;
-    }
-    if (!expect(K::semicolon, "after the condition of 'for'")) return false;
-    if (!at(K::rParen)) {
-      s->step = simpleStatement();
-      if (!s->step) return false;
-    }
-    return expect(K::rParen, "after the parts of 'for'");
-  };
-  bool good = header();
-  if (!good && !skipToBody()) {
-    inForHeader_ = false;
-    return nullptr;
-  }
-  inForHeader_ = false;
+  bool outer = inForHeader_;
+  inForHeader_ = true;
+  bool good = forClassicHeader(s);
+  bool body = good || skipToBody();
+  inForHeader_ = outer;
+  if (!body) return nullptr;
   if (!good) panic_ = false;
   s->body = nested();
   return good && s->body ? s : nullptr;
 }
 
-bool Parser::caseLabel(CaseLabel* label) {
-  label->range = cur().range();
-  if (accept(K::kwDefault)) return expect(K::colon, "after 'default'");
+// `(init; condition; step)`, every part optional.
+bool Parser::forClassicHeader(ForStmt* s) {
+  Group group(*this);
+  advance();
+  if (!accept(K::semicolon)) {
+    // varStatement() takes its own `;`, which newlines do not replace here.
+    s->init = at(K::kwVar) ? varStatement() : simpleStatement();
+    if (!s->init) return false;
+    if (s->init->kind != StmtKind::var && !expect(K::semicolon, "after the first part of 'for'")) {
+      return false;
+    }
+  }
+  if (!at(K::semicolon)) {
+    s->condition = expression();
+    if (!s->condition) return false;
+  }
+  if (!expect(K::semicolon, "after the condition of 'for'")) return false;
+  if (!at(K::rParen)) {
+    s->step = simpleStatement();
+    if (!s->step) return false;
+  }
+  return expect(K::rParen, "after the parts of 'for'");
+}
+
+// Pushes onto labelStack_.
+bool Parser::caseLabel() {
+  CaseLabel label;
+  label.range = cur().range();
+  if (accept(K::kwDefault)) {
+    labelStack_.push_back(label);
+    return expect(K::colon, "after 'default'");
+  }
   advance();  // case
-  label->low = expression();
-  if (!label->low) return false;
+  label.low = expression();
+  if (!label.low) return false;
   if (at(K::dotDot) || at(K::dotDotEqual)) {
     advance();
-    label->high = expression();
-    if (!label->high) return false;
+    label.high = expression();
+    if (!label.high) return false;
   }
+  labelStack_.push_back(label);
   return expect(K::colon, "after the value of 'case'");
+}
+
+// Labels and the statements up to the next ones. False (and resynchronised) after an error in the
+// labels.
+bool Parser::section() {
+  size_t start = pos_;
+  size_t mark = labelStack_.size();
+  bool good = true;
+  while (good && (at(K::kwCase) || at(K::kwDefault))) good = caseLabel();
+  if (good && labelStack_.size() == mark) {
+    failExpected("'case' or 'default'");
+    good = false;
+  }
+  if (!good) {
+    labelStack_.resize(mark);
+    skipToStatementEnd(start);
+    return false;
+  }
+  auto* body = make<Block>(labelStack_.back().range);
+  body->kind = StmtKind::block;
+  std::span<CaseLabel> labels = take(labelStack_, mark);
+  body->statements = statements(/*inSwitch=*/true);
+  body->end = cur().range();
+  sectionStack_.push_back({labels, body});
+  return true;
 }
 
 Stmt* Parser::switchStatement() {
@@ -416,45 +451,21 @@ Stmt* Parser::switchStatement() {
   }
   SourceRange opening = cur().range();
   if (!expect(K::lBrace, "after 'switch (…)'") || !enter()) return nullptr;
-  std::vector<SwitchSection> sections;
+  size_t mark = sectionStack_.size();
+  size_t before = pos_;
   while (!atEnd() && !at(K::rBrace) && !abandonBody_) {
     if (accept(K::semicolon)) continue;
-    size_t start = pos_;
-    std::vector<CaseLabel> labels;
-    bool labelsGood = true;
-    while (at(K::kwCase) || at(K::kwDefault)) {
-      CaseLabel label;
-      labelsGood = caseLabel(&label);
-      if (!labelsGood) break;
-      labels.push_back(label);
-    }
-    if (labels.empty() || !labelsGood) {
-      if (labelsGood) failExpected("'case' or 'default'");
-      skipToStatementEnd(start);
-      good = false;
-      continue;
-    }
-    auto* body = make<Block>(labels.back().range);
-    body->kind = StmtKind::block;
-    std::vector<Stmt*> list;
-    statements(list, /*inSwitch=*/true);
-    if (!at(K::kwCase) && !at(K::kwDefault) && !at(K::rBrace)) {
-      // The body's end is missing.
-      body->end = cur().range();
-      sections.push_back({copy(labels), body});
-      break;
-    }
-    body->end = cur().range();
-    body->statements = copy(list);
-    sections.push_back({copy(labels), body});
+    before = pos_;
+    good = section() && good;
+    if (pos_ == before) break;  // The body's end is missing.
   }
+  s->sections = take(sectionStack_, mark);
   leave();
   if (!accept(K::rBrace) && !abandonBody_ && !stopped_) {
     abandonBody_ = true;
     diagnostics_.report(DiagId::UnclosedBlock, opening);
     return nullptr;
   }
-  s->sections = copy(sections);
   return good ? s : nullptr;
 }
 
