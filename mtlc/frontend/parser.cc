@@ -374,13 +374,9 @@ Decl* Parser::declaration() {
   if (!decorators_.empty()) return failExpected("'fn' or 'kernel'", "after a decorator");
   switch (cur().kind) {
     case K::kwVar:
-      return variable(Storage::automatic, isExtern);
     case K::kwWorkgroup:
-      advance();
-      return variable(Storage::workgroup, isExtern);
     case K::kwPrivate:
-      advance();
-      return variable(Storage::private_, isExtern);
+      return variable(isExtern);
     case K::kwConst:
       return constant();
     case K::kwEnum:
@@ -513,11 +509,15 @@ Decl* Parser::constant() {
   return d->init && endStatement() ? d : nullptr;
 }
 
-Decl* Parser::variable(Storage storage, bool isExtern) {
+Decl* Parser::variable(bool isExtern) {
   auto* d = make<VarDecl>(cur().range());
   d->kind = DeclKind::variable;
-  d->storage = storage;
   d->isExtern = isExtern;
+  if (accept(K::kwWorkgroup)) {
+    d->storage = Storage::workgroup;
+  } else if (accept(K::kwPrivate)) {
+    d->storage = Storage::private_;
+  }
   if (!expect(K::kwVar)) return nullptr;
   if (!at(K::identifier)) return failExpected("a name", "after 'var'");
   d->name = cur().name();

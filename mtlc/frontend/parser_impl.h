@@ -85,7 +85,7 @@ class Parser {
   bool typeParams(ast::FunctionDecl* f);
   bool params(ast::FunctionDecl* f);
   ast::Decl* constant();
-  ast::Decl* variable(ast::Storage storage, bool isExtern);
+  ast::Decl* variable(bool isExtern);
   ast::Decl* enumeration();
   ast::Decl* hostDeclaration(std::string_view what, bool isType);
   void findTypeNames();

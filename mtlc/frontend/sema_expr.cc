@@ -208,7 +208,9 @@ Sema::Expr* Sema::symbolValue(Symbol* s, SourceRange at) {
       if (s->value.type->isHost()) return hostOnly(at, "a string");
       return constant(at, s->value.type, s->value.bits);
     case SymbolKind::variant:
-      if (s->progress != Progress::done) resolveVariants(s->owner);
+      if (s->progress != Progress::done && s->owner->progress == Progress::waiting) {
+        resolveVariants(s->owner);
+      }
       if (s->progress != Progress::done) {
         return nameError(DiagId::ConstantCycle, at, s->name);
       }

@@ -158,10 +158,11 @@ void Sema::storageStatement(const ast::VarStmt* s) {
 void Sema::varStatement(const ast::VarStmt* s) {
   if (s->storage != ast::Storage::automatic) return storageStatement(s);
   const Type* t = resolve(s->type);
-  Expr* init = s->init ? value(s->init) : nullptr;
+  // One message is enough for `var s: string = "…"`.
+  if (t->isHost()) hostOnly(s->type->range, typeName(t));
+  Expr* init = s->init && !t->isHost() ? value(s->init) : nullptr;
   LocalKind kind = LocalKind::variable;
   if (t->isHost()) {
-    hostOnly(s->type->range, typeName(t));
     init = nullptr;
   } else if (t->isVoid()) {
     typeError(DiagId::PointerToNothing, s->type->range, t);

@@ -216,11 +216,7 @@ void Sema::resolveConstant(Symbol* symbol) {
 }
 
 void Sema::resolveVariants(Symbol* enumSymbol) {
-  if (enumSymbol->progress == Progress::done) return;
-  if (enumSymbol->progress == Progress::running || constantDepth_ >= kMaxConstantDepth) {
-    nameError(DiagId::ConstantCycle, enumSymbol->range, enumSymbol->name);
-    return;
-  }
+  if (enumSymbol->progress != Progress::waiting || constantDepth_ >= kMaxConstantDepth) return;
   enumSymbol->progress = Progress::running;
   Scope* scope = scope_;
   const ast::FunctionDecl* functionDecl = decl_;
