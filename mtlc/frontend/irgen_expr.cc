@@ -228,8 +228,9 @@ ir::Value* IrGenerator::pointerDifference(const checked::PointerDifferenceExpr* 
   ir::Value* right = value(e->rhs);
   setLoc(e->range);
   sameSpace(&left, &right);
-  ir::Value* bytes =
-      b_.sub(b_.cast(Opcode::PtrToInt, left, ir::kI64), b_.cast(Opcode::PtrToInt, right, ir::kI64));
+  left = b_.cast(Opcode::PtrToInt, left, ir::kI64);
+  right = b_.cast(Opcode::PtrToInt, right, ir::kI64);
+  ir::Value* bytes = b_.sub(left, right);
   // Both point to elements of one array, so the size divides the distance.
   unsigned size = irType(e->lhs->type->elem).bytes();
   if (size == 1) return bytes;

@@ -117,7 +117,7 @@ TEST(IrGen, LiteralExpressionsAreRoundedOnce) {
   EXPECT_EQ(folded("(float32)16777217.0 - (float32)16777216.0", "float32"), "0.0 : f32");
   EXPECT_EQ(folded("-0.0", "float32"), "-0.0 : f32");
   EXPECT_EQ(folded("-(0.5)", "float32"), "-0.5 : f32");
-  EXPECT_EQ(folded("1.0 / 0.0", "float32"), "inf : f32");
+  EXPECT_EQ(folded("1.0 / 0.0", "float32"), "0x7f800000 : f32");
 }
 
 TEST(IrGen, FloatLiteralsAdaptToFloat32AndIntegersDoNot) {
@@ -590,7 +590,7 @@ TEST(IrGen, EnumSwitchWithoutDefault) {
   std::string text = irOf(
       "enum E { A, B }\nfn f(e: E) -> int32 { switch (e) { case A: return 1; case B: return 2 } }\n"
       "kernel k(a: int32*, n: int64) { a[0] = f(n) }");
-  EXPECT_NE(text.find("^endswitch:\n  %4 = const 0 : i32\n  ret %4\n"), std::string::npos) << text;
+  EXPECT_NE(text.find("^endswitch:\n  %6 = const 0 : i32\n  ret %6\n"), std::string::npos) << text;
 }
 
 }  // namespace
