@@ -108,18 +108,6 @@ void FunctionLowering::lowerFloatToInt(Operation& op, bool isSigned) {
   Opnd a = useReg(source);
   PtxType ptx = from == ir::kF64 ? PtxType::F64 : from == ir::kF16 ? PtxType::F16 : PtxType::F32;
   if (from == ir::kBF16) a = halfRegToF32(from, a);
-  if (to.isBool()) {
-    // The range is 0 and 1, or 0 and -1.
-    if (from == ir::kF16) {
-      a = halfRegToF32(from, a);
-      ptx = PtxType::F32;
-    }
-    bool f64 = ptx == PtxType::F64;
-    uint64_t one = f64 ? 0x3FF0000000000000 : 0x3F800000;
-    uint64_t sign = isSigned ? (f64 ? uint64_t{1} << 63 : uint64_t{1} << 31) : 0;
-    define(op, emitSetp(isSigned ? CmpOp::Le : CmpOp::Ge, ptx, a, imm(one | sign)));
-    return;
-  }
   if (width < 32) {
     if (from == ir::kF64) {
       // Toward zero twice is toward zero once, and f32 is exact far beyond 16 bits.
@@ -189,7 +177,7 @@ void FunctionLowering::lowerIntToFloat(Operation& op, bool isSigned) {
                    : to == ir::kF32 ? PtxType::F32
                    : to == ir::kF64 ? PtxType::F64
                                     : PtxType::BF16;
-  if (to != ir::kBF16 || profile_.has(PtxFeature::Bf16Cvt)) {
+  if (to != ir::kBF16 || (profile_.has(PtxFeature::Bf16Cvt) && from.bits() >= 32)) {
     return define(op, emitCvt(Round::Rn, target, source_, classOf(to), a));
   }
   if (from.bits() < 32) {  // Exact in f32.

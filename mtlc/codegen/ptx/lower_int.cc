@@ -293,11 +293,6 @@ void FunctionLowering::lowerTrunc(Operation& op) {
   if (source->type() == ir::kI64) {
     a = emitCvt(Round::None, PtxType::U32, PtxType::U64, RegClass::B32, a);
   }
-  if (to.isBool()) {
-    Opnd bit = emit(MachineOp::And, PtxType::B32, RegClass::B32, {a, imm(1)});
-    define(op, emitSetp(CmpOp::Ne, PtxType::S32, bit, imm(0)));
-    return;
-  }
   define(op, a);
 }
 

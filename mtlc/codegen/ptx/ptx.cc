@@ -5,9 +5,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 #include "mtlc/codegen/ptx/asm_printer.h"
 #include "mtlc/codegen/ptx/lowering.h"
 #include "mtlc/support/version.h"
+#include "mtlc/transforms/expand_math.h"
 
 namespace mtlc {
 
@@ -56,6 +58,7 @@ class ModuleEmitter {
       : module_(module),
         options_(options),
         diags_(diags),
+        targetInfo_(options.profile),
         lowering_(options, diags),
         printer_(out_, options.lineInfo,
                  [this](const Function& f) -> std::string_view { return names_[&f]; }) {}
@@ -74,6 +77,7 @@ class ModuleEmitter {
     for (Function* f : order_) {
       if (f->isDeclaration()) continue;
       if (f->isKernel()) checkKernel(*f);
+      if (toExpand_.contains(f)) transforms::expandMath(*f, &targetInfo_);
       lowering_.lower(*f, names_[f], machine_);
       if (diags_.errorCount() > errorsBefore) continue;  // Only look for more errors.
       if (number != 0) out_ += '\n';
@@ -135,6 +139,7 @@ class ModuleEmitter {
         Operation* op = frame.next;
         frame.next = op->next();
         if (op->opcode() == Opcode::AllocDynamic) usesArena_ = true;
+        if (!targetInfo_.isNative(*op)) toExpand_.insert(frame.function);
         if (op->opcode() != Opcode::Call) continue;
         Function* callee = op->callee();
         State& state = states[callee];
@@ -178,7 +183,9 @@ class ModuleEmitter {
   std::vector<Function*> order_;
   std::vector<const Function*> declaredFirst_;
   absl::flat_hash_map<const Function*, std::string> names_;
+  absl::flat_hash_set<const Function*> toExpand_;
   bool usesArena_ = false;
+  PtxTargetInfo targetInfo_;
   ptx::MachineFunction machine_;
   ptx::FunctionLowering lowering_;
   ptx::AsmPrinter printer_;
