@@ -479,9 +479,8 @@ void AsmPrinter::printJump(uint32_t target) {
   text(";\n");
 }
 
-AsmPrinter::BranchPlan AsmPrinter::planBranch(uint32_t index) const {
+AsmPrinter::BranchPlan AsmPrinter::planBranch(uint32_t index, uint32_t next) const {
   const MachineBlock& block = machine_->blocks[index];
-  uint32_t next = index + 1;
   BranchPlan plan;
   plan.fall = &block.edges[0];
   if (block.term == Term::Jump) return plan;
@@ -504,22 +503,56 @@ AsmPrinter::BranchPlan AsmPrinter::planBranch(uint32_t index) const {
   return plan;
 }
 
+// A loop that is tested at its head costs a jump and a branch a round. Where the head is short, the
+// jump back to it is replaced by the head itself, which is right because registers are mere storage
+// by now. Nothing convergent is copied.
+bool AsmPrinter::repeatsHead(uint32_t index) const {
+  constexpr uint32_t kMaxHead = 4;
+  const MachineBlock& block = machine_->blocks[index];
+  if (block.term != Term::Jump || block.edges[0].target > index) return false;
+  uint32_t headIndex = block.edges[0].target;
+  const MachineBlock& head = machine_->blocks[headIndex];
+  if (head.term != Term::Branch || head.endInst - head.firstInst > kMaxHead) return false;
+  for (uint32_t i = head.firstInst; i < head.endInst; ++i) {
+    MachineOp op = machine_->insts[i].op;
+    if (op == MachineOp::Call || op == MachineOp::BarSync) return false;
+  }
+  return !planBranch(headIndex, index + 1).awayCopies;
+}
+
+void AsmPrinter::printBranchTo(Opnd cond, bool holds) {
+  text("\t@");
+  if (cond.isNotReg() == holds) body_ += '!';
+  reg(cond.index());
+  text(" bra ");
+}
+
 void AsmPrinter::printTerminator(uint32_t index) {
   const MachineBlock& block = machine_->blocks[index];
-  uint32_t next = index + 1;
   size_t before = body_.size();
   if (lineInfo_) printLoc(block.termLoc);
   size_t afterLoc = body_.size();
   if (block.term == Term::Ret) {
     text("\tret;\n");
-    return;
+  } else if (repeatsHead(index)) {
+    uint32_t head = block.edges[0].target;
+    printCopies(block.edges[0]);
+    printInsts(machine_->blocks[head]);
+    printExit(head, index + 1);
+  } else {
+    printExit(index, index + 1);
   }
-  BranchPlan plan = planBranch(index);
+  if (body_.size() == afterLoc && afterLoc != before) {
+    body_.resize(before);
+    lastLoc_ = SourceLoc();
+  }
+}
+
+// Leaves block `index` by jump or branch; `next` is the block that follows in the text.
+void AsmPrinter::printExit(uint32_t index, uint32_t next) {
+  BranchPlan plan = planBranch(index, next);
   if (plan.away != nullptr) {
-    text("\t@");
-    if (block.cond.isNotReg() == plan.holds) body_ += '!';
-    reg(block.cond.index());
-    text(" bra ");
+    printBranchTo(machine_->blocks[index].cond, plan.holds);
     plan.awayCopies ? edgeLabel(index) : label(plan.away->target);
     text(";\n");
   }
@@ -533,10 +566,10 @@ void AsmPrinter::printTerminator(uint32_t index) {
   } else if (plan.fall->target != next) {
     printJump(plan.fall->target);
   }
-  if (body_.size() == afterLoc && afterLoc != before) {
-    body_.resize(before);
-    lastLoc_ = SourceLoc();
-  }
+}
+
+void AsmPrinter::printInsts(const MachineBlock& block) {
+  for (uint32_t i = block.firstInst; i < block.endInst; ++i) printInst(machine_->insts[i]);
 }
 
 void AsmPrinter::printBody(const MachineFunction& machine, uint32_t number) {
@@ -544,7 +577,8 @@ void AsmPrinter::printBody(const MachineFunction& machine, uint32_t number) {
   labelled_.assign(machine.blocks.size(), false);
   for (uint32_t b = 0; b < machine.blocks.size(); ++b) {
     if (machine.blocks[b].term == Term::Ret) continue;
-    BranchPlan plan = planBranch(b);
+    uint32_t from = repeatsHead(b) ? machine.blocks[b].edges[0].target : b;
+    BranchPlan plan = planBranch(from, b + 1);
     if (plan.away != nullptr && (!plan.awayCopies || plan.away->target != b + 1)) {
       labelled_[plan.away->target] = true;
     }
@@ -556,7 +590,7 @@ void AsmPrinter::printBody(const MachineFunction& machine, uint32_t number) {
       label(b);
       text(":\n");
     }
-    for (uint32_t i = block.firstInst; i < block.endInst; ++i) printInst(machine.insts[i]);
+    printInsts(block);
     printTerminator(b);
   }
 }

@@ -52,7 +52,11 @@ class AsmPrinter {
     bool holds = true;
     bool awayCopies = false;  // The branch goes to copies that stand behind those of `fall`.
   };
-  BranchPlan planBranch(uint32_t index) const;
+  BranchPlan planBranch(uint32_t index, uint32_t next) const;
+  bool repeatsHead(uint32_t index) const;
+  void printBranchTo(Opnd cond, bool holds);
+  void printExit(uint32_t index, uint32_t next);
+  void printInsts(const MachineBlock& block);
   void printJump(uint32_t target);
   void label(uint32_t block);
   void edgeLabel(uint32_t block);
