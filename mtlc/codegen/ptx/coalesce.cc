@@ -19,13 +19,13 @@ void Coalescer::run(const MachineFunction& function) {
   size_t blocks = function.blocks.size();
   seen_.assign(blocks, kNone);
   lastUse_.assign(blocks, 0);
-  budget_ = 16 * (uint64_t{function.insts.size()} + blocks + function.copies.size()) + 4096;
+  constexpr uint64_t kSmall = 1 << 16;
+  budget_ = 32 * (uint64_t{function.insts.size()} + blocks + function.copies.size()) + kSmall;
   ranges_.resize(regOf_.size());
   for (Ranges& r : ranges_) r.clear();
-  known_.assign(regOf_.size(), 0);
+  states_.assign(regOf_.size(), State::New);
   parent_.resize(regOf_.size());
   std::iota(parent_.begin(), parent_.end(), 0);
-  for (uint32_t c = 0; c < regOf_.size(); ++c) computeRanges(function, c);
   joinAll(function);
 
   representatives_.resize(function.regs.size());
@@ -118,6 +118,14 @@ void Coalescer::collectPredecessors(const MachineFunction& function) {
   }
 }
 
+bool Coalescer::haveRanges(const MachineFunction& function, uint32_t candidate) {
+  if (states_[candidate] == State::New) {
+    states_[candidate] = State::Unknown;
+    computeRanges(function, candidate);
+  }
+  return states_[candidate] == State::Known;
+}
+
 // From each use upwards to the definition (B. Boissinot et al., "Computing Liveness Sets for
 // SSA-Form Programs", 2011).
 void Coalescer::computeRanges(const MachineFunction& function, uint32_t candidate) {
@@ -148,7 +156,7 @@ void Coalescer::computeRanges(const MachineFunction& function, uint32_t candidat
       reach(preds_[p], terminator(function, preds_[p]) + 2);
     }
   }
-  known_[candidate] = 1;
+  states_[candidate] = State::Known;
   std::sort(touched_.begin(), touched_.end());
   Ranges& ranges = ranges_[candidate];
   for (uint32_t block : touched_) {
@@ -222,7 +230,7 @@ void Coalescer::joinAll(const MachineFunction& function) {
       const MachineCopy& copy = function.copies[edge.edge->firstCopy + k];
       if (!copy.src.isReg() || function.regs[copy.dst] != function.regs[copy.src.index()]) continue;
       uint32_t a = find(candidateOf_[copy.dst]), b = find(candidateOf_[copy.src.index()]);
-      if (a == b || known_[a] == 0 || known_[b] == 0) continue;
+      if (a == b || !haveRanges(function, a) || !haveRanges(function, b)) continue;
       if (overlap(ranges_[a], ranges_[b])) continue;
       if (ranges_[a].size() < ranges_[b].size()) std::swap(a, b);
       merge(ranges_[a], ranges_[b]);

@@ -32,10 +32,13 @@ class Coalescer {
     uint32_t block, position;
   };
   using Ranges = std::vector<Range>;
+  // Whether the ranges of a candidate (or of what was joined with it) have been computed.
+  enum class State : uint8_t { New, Known, Unknown };
 
   void collectCandidates(const MachineFunction& function);
   void collectUses(const MachineFunction& function);
   void collectPredecessors(const MachineFunction& function);
+  bool haveRanges(const MachineFunction& function, uint32_t candidate);
   void computeRanges(const MachineFunction& function, uint32_t candidate);
   void joinAll(const MachineFunction& function);
   uint32_t find(uint32_t candidate);
@@ -56,7 +59,7 @@ class Coalescer {
   std::vector<uint32_t> firstUse_;
   std::vector<Use> uses_;
   std::vector<Ranges> ranges_;
-  std::vector<uint8_t> known_;
+  std::vector<State> states_;
   std::vector<uint32_t> parent_;
   std::vector<uint32_t> firstPred_, preds_;
   std::vector<uint32_t> seen_, lastUse_, work_, touched_;  // By block.

@@ -172,11 +172,6 @@ void FunctionLowering::define(const Operation& op, Opnd opnd, uint8_t state) {
   defineValue(op.result(), opnd, state);
 }
 
-void FunctionLowering::refuse(const Operation& op, std::string what, std::string hint) {
-  diags_.report(DiagId::PtxNotAvailable, op.loc(), {what, profile_.describe(), hint});
-  if (op.result() != nullptr) define(op, imm(0));
-}
-
 // ---- Function ----
 
 void FunctionLowering::lower(ir::Function& function, std::string_view symbolPrefix,

@@ -187,8 +187,6 @@ class FunctionLowering {
   }
   void findNarrowPointers();
 
-  void refuse(const ir::Operation& op, std::string what, std::string hint);
-
   const PtxProfile& profile_;
   DiagnosticEngine& diags_;
   ir::Function* function_ = nullptr;
