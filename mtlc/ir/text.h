@@ -11,6 +11,10 @@
 
 namespace mtlc::ir {
 
+// The version of the text form. It changes when a module that was valid stops being so, or changes
+// its meaning.
+inline constexpr int kTextVersion = 1;
+
 struct PrintOptions {
   bool locations = false;  // Append loc("file":line:column) to every operation that has one.
 };

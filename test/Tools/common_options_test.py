@@ -71,7 +71,7 @@ class CommonOptions(mtlc_testing.TestCase):
     def test_version(self, tool: str) -> None:
         result = mtlc_testing.run(tool, "--version")
         self.assertEqual((result.returncode, result.stderr), (0, ""))
-        self.assertRegex(result.stdout, rf"^{tool} \(mtlc\) \d+\.\d+\.\d+\n")
+        self.assertRegex(result.stdout, rf"^{tool} \(mtlc\) \d+\.\d+\.\d+\nIR \d+\nPTX \d+\.\d+ ")
 
     @each_tool
     def test_a_wrong_command_line_exits_with_two(self, tool: str) -> None:

@@ -134,6 +134,13 @@ def _xml_text(text: str) -> str:
     return "".join(c for c in text if c in "\t\n\r" or " " <= c <= "\ud7ff" or "\ue000" <= c <= "\ufffd")
 
 
+def _headline(traceback: str) -> str:
+    """The exception of a traceback, shortened: the first line that is not indented, and what follows."""
+    lines = traceback.strip().splitlines()
+    start = next((i for i, line in enumerate(lines[1:], 1) if line and not line.startswith(" ")), 0)
+    return " ".join(" ".join(lines[start:]).split())[:300]
+
+
 def write_junit(path: str, rows: Sequence[tuple[str, str, str, str]], seconds: float) -> None:
     """Writes rows (class, name, passed|failed|skipped, text) as a JUnit file."""
     suites = ElementTree.Element("testsuites")
@@ -141,7 +148,8 @@ def write_junit(path: str, rows: Sequence[tuple[str, str, str, str]], seconds: f
     for owner, name, outcome, text in rows:
         case = ElementTree.SubElement(suite, "testcase", classname=_xml_text(owner), name=_xml_text(name))
         if outcome == "failed":
-            ElementTree.SubElement(case, "failure").text = _xml_text(text)
+            failure = ElementTree.SubElement(case, "failure", message=_xml_text(_headline(text)))
+            failure.text = _xml_text(text)
         elif outcome == "skipped":
             ElementTree.SubElement(case, "skipped", message=_xml_text(text))
     ElementTree.ElementTree(suites).write(path, encoding="utf-8", xml_declaration=True)

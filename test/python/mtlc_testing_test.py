@@ -84,6 +84,13 @@ class Counting(mtlc_testing.TestCase):
         self.assertEqual(len(found), 3)
         self.assertTrue(all(name.endswith("=failure") for name in found), found)
 
+    def test_a_failure_has_a_headline(self) -> None:
+        rows = [("A", "test", "failed", 'Traceback (most recent call last):\n  File "x"\n    f()\nE: one\n  two\n')]
+        report = mtlc_testing.scratch("headline.xml")
+        mtlc_testing.write_junit(report, rows, 0.0)
+        failure = next(ElementTree.parse(report).iter("failure"))
+        self.assertEqual(failure.get("message"), "E: one two")
+
     def test_a_program_without_cases_fails(self) -> None:
         code, found, output = outcomes("mtlc_testing.main()")
         self.assertEqual((code, found), (1, []))

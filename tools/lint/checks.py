@@ -48,6 +48,9 @@ LAYERS: dict[str, tuple[str, ...] | None] = {
     "benchmarks": None,
 }
 
+# Endings of the names of files that exist only for tests.
+TEST_ONLY = ("_test", "_testing", "_test_util", "_fuzz", "_benchmark")
+
 MAX_LINES = 900
 SKIPPED_FOLDERS = {"__pycache__"}
 CPP = (".h", ".cc", ".c")
@@ -79,7 +82,7 @@ def is_test(path: str) -> bool:
     """Whether a file exists only for tests."""
     stem = os.path.splitext(path)[0]
     name = os.path.basename(stem)
-    return path.startswith("test/") or name == "test_util" or name.endswith(("_test", "_fuzz", "_test_util", "_benchmark"))
+    return path.startswith("test/") or name == "test_util" or name.endswith(TEST_ONLY)
 
 
 def is_fixture(path: str) -> bool:

@@ -11,6 +11,7 @@
 #include "mtlc/ir/verifier.h"
 #include "mtlc/support/tool_main.h"
 #include "tools/targets/all_targets.h"
+#include "tools/targets/versions.h"
 
 namespace {
 
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
   options.text("--ptx-version", "M.m", &ptxVersion, "PTX version, the same as -mattr=+ptxMm");
   options.flag("--list-targets", &listTargets, "List the architectures");
   options.flag("--list-features", &listFeatures, "List the features");
+  mtlc::addVersionLines(tool);
   if (std::optional<int> code = tool.start(argc, argv)) return *code;
   if (listTargets) return list(true);
   if (listFeatures) return list(false);

@@ -12,6 +12,7 @@
 #include "mtlc/ir/verifier.h"
 #include "mtlc/support/tool_main.h"
 #include "mtlc/transforms/pipeline.h"
+#include "tools/targets/versions.h"
 
 namespace {
 
@@ -138,6 +139,7 @@ int main(int argc, char** argv) {
   Options options;
   mtlc::Tool tool("mtlc-opt", "[options] FILE", "Runs passes over an IR module (.mtir).");
   declareOptions(tool.options(), options);
+  mtlc::addVersionLines(tool);
   if (std::optional<int> code = tool.start(argc, argv)) return *code;
   if (options.listPasses) {
     std::fputs(mtlc::transforms::renderPassList().c_str(), stdout);

@@ -77,6 +77,8 @@ std::string toString(PtxVersion version) {
   return std::to_string(version.major) + "." + std::to_string(version.minor);
 }
 
+std::string_view knownPtxVersions() { return kVersionsText; }
+
 std::optional<PtxVersion> parsePtxVersion(std::string_view text) {
   auto digit = [](char c) { return c >= '0' && c <= '9'; };
   auto value = [](char c) { return static_cast<uint8_t>(c - '0'); };

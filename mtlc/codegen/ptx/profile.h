@@ -25,6 +25,8 @@ std::string toString(PtxVersion version);
 // "8.8", or "88" as in -mattr=+ptx88; nullopt for anything else. Says nothing about whether that
 // version exists.
 std::optional<PtxVersion> parsePtxVersion(std::string_view text);
+// The versions that exist, for people: "6.0 to 6.5, …".
+std::string_view knownPtxVersions();
 
 enum class PtxFeature : uint8_t {
 #define PTX_FEATURE(Enum, name, major, minor, targets, what) Enum,
