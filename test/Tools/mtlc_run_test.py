@@ -1,0 +1,238 @@
+"""The command line of mtlc-run: arguments, results, reports, exit codes."""
+
+import json
+import os
+import re
+
+import mtlc_exec
+import mtlc_testing
+import numpy as np
+
+SCALE = """module "scale"
+kernel @scale(%x: ptr<global>, %y: ptr<global>, %f: f32, %n: i32) {
+^entry:
+  %t = gpu.thread_id x : i32
+  %b = gpu.block_id x : i32
+  %d = gpu.block_dim x : i32
+  %o = mul %b, %d : i32
+  %i = add %o, %t : i32
+  %in = cmp.slt %i, %n : i32
+  br %in, ^body, ^exit
+^body:
+  %i64 = sext %i : i32 to i64
+  %px = ptr.add %x, %i64 x f32 : ptr<global>
+  %py = ptr.add %y, %i64 x f32 : ptr<global>
+  %v = load f32, %px : ptr<global>
+  %w = fmul %v, %f : f32
+  store f32, %w, %py : ptr<global>
+  jump ^exit
+^exit:
+  ret
+}
+"""
+ARENA = """module "arena"
+kernel @k(%out: ptr<global>, %b: i1, %h: f16) {
+^entry:
+  %a = alloc.dynamic i32 : ptr<workgroup>
+  %v = zext %b : i1 to i32
+  store i32, %v, %a : ptr<workgroup>
+  %w = load i32, %a : ptr<workgroup>
+  store i32, %w, %out : ptr<global>
+  ret
+}
+kernel @two() {
+^entry:
+  ret
+}
+"""
+SPIN = """module "spin"
+kernel @spin() {
+^entry:
+  jump ^loop
+^loop:
+  jump ^loop
+}
+"""
+
+
+class MtlcRun(mtlc_testing.TestCase):
+    def setUp(self) -> None:
+        self.scale = mtlc_exec.write_source("scale.mtir", SCALE)
+        self.arena = mtlc_exec.write_source("arena.mtir", ARENA)
+
+    def run_tool(self, *args: str):
+        return mtlc_testing.run("mtlc-run", *args)
+
+    def scale_args(self, *extra: str, n: int = 10, x: str = "buf:f32:10:iota", y: str = "buf:f32:10:poison"):
+        return [self.scale, "--grid=3", "--block=4", f"--arg={x}", f"--arg={y}", "--arg=f32:0.5", f"--arg=i32:{n}", *extra]
+
+    def usage(self, message: str, *args: str) -> None:
+        result = self.run_tool(*args)
+        self.assertEqual((result.returncode, result.stdout), (2, ""), result.stderr)
+        self.assertIn(message, result.stderr)
+        self.assertIn("Try 'mtlc-run --help'.", result.stderr)
+
+    def test_print_and_out(self) -> None:
+        out = mtlc_testing.scratch("out.npy")
+        result = self.run_tool(*self.scale_args("--print=1", "--print=0:3", f"--out=1:{out}"))
+        self.assertEqual((result.returncode, result.stderr), (0, ""))
+        self.assertEqual(result.stdout, "1: 0 0.5 1 1.5 2 2.5 3 3.5 4 4.5\n0: 0 1 2\n")
+        np.testing.assert_array_equal(np.load(out), np.arange(10, dtype=np.float32) / 2)
+
+    def test_shapes_and_types_of_files_survive(self) -> None:
+        path, out = mtlc_testing.scratch("in.npy"), mtlc_testing.scratch("same.npy")
+        for array in (
+            np.arange(24, dtype=np.float32).reshape(2, 3, 4),
+            np.zeros((0, 7), np.float32),
+            np.array(5, np.float32),
+        ):
+            for version in ((1, 0), (2, 0), (3, 0)):
+                with open(path, "wb") as file:
+                    np.lib.format.write_array(file, array, version)
+                result = self.run_tool(
+                    self.scale, "--block=8", f"--arg=buf:{path}", "--arg=buf:f32:64:zeros", "--arg=f32:1",
+                    f"--arg=i32:{array.size}", f"--out=0:{out}",
+                )  # fmt: skip
+                self.assertEqual((result.returncode, result.stderr), (0, ""))
+                back = np.load(out)
+                self.assertEqual((back.dtype, back.shape), (array.dtype, array.shape))
+                np.testing.assert_array_equal(back, array)
+
+    def test_faults_exit_with_one_and_write_nothing(self) -> None:
+        out = mtlc_testing.scratch("kept.npy")
+        with open(out, "w") as file:
+            file.write("old")
+        result = self.run_tool(*self.scale_args("--print=1", f"--out=1:{out}", n=11))
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        with open(out) as file:
+            self.assertEqual(file.read(), "old")
+        lines = result.stderr.splitlines()
+        self.assertRegex(
+            lines[0],
+            rf"^{re.escape(self.scale)}:15:3: error: \[mem\] read of 4 bytes out of bounds at global address 0x[0-9a-f]+: "
+            r"just past the end of the buffer of argument 0 \(40 bytes\); kernel 'scale', block \(2,0,0\), "
+            r"thread \(2,0,0\)$",
+        )
+        self.assertEqual(lines[1].strip(), "%v = load f32, %px : ptr<global>")
+        self.assertEqual(sum(": error: " in line for line in lines), 2)
+        # Unchecked, it runs to its end.
+        self.assertEqual(self.run_tool(*self.scale_args("--check=none", n=11)).returncode, 0)
+        self.assertEqual(self.run_tool(*self.scale_args("--check=race,init,sync", n=11)).returncode, 0)
+
+    def test_json_diagnostics(self) -> None:
+        result = self.run_tool(*self.scale_args("--diagnostics=json", n=11))
+        rows = [json.loads(line) for line in result.stderr.splitlines()]
+        self.assertEqual([row["id"] for row in rows], ["FaultOutOfBounds", "FaultOutOfBounds"])
+        self.assertEqual([(row["line"], row["column"]) for row in rows], [(15, 3), (17, 3)])
+
+    def test_uninitialised_results(self) -> None:
+        args = self.scale_args(x="buf:f32:10:poison")
+        self.assertEqual(self.run_tool(*args).returncode, 0)  # Nobody looks at the result.
+        for look in ("--print=1", "--print=1:1", f"--out=1:{mtlc_testing.scratch('no.npy')}"):
+            result = self.run_tool(*args, look)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(":17:3: error: [init] the buffer of argument 1 is read back, and its byte 0", result.stderr)
+        self.assertFalse(os.path.exists(mtlc_testing.scratch("no.npy")))
+        self.assertEqual(self.run_tool(*args, "--print=1", "--check=mem").returncode, 0)
+        # Elements that the kernel leaves alone are no fault.
+        self.assertEqual(self.run_tool(*self.scale_args("--print=1", n=5)).returncode, 0)
+
+    def test_stats(self) -> None:
+        result = self.run_tool(*self.scale_args("--stats"))
+        self.assertEqual(result.returncode, 0)
+        match = re.fullmatch(
+            r"stats: instructions=(\d+) lane_instructions=(\d+) seconds=[\d.]+ lane_instructions_per_second=\d+(.*)\n",
+            result.stderr,
+        )
+        self.assertTrue(match, result.stderr)
+        # Twelve threads with 7 operations up to the branch and the return; ten with the body's 7.
+        self.assertEqual(int(match[2]), 12 * 8 + 10 * 7)
+        self.assertEqual(sum(int(n) for n in re.findall(r"=(\d+)", match[3])), int(match[2]))
+        row = json.loads(self.run_tool(*self.scale_args("--stats=json")).stderr)
+        self.assertEqual(row["lane_instructions"], 166)
+        self.assertEqual(sum(row["classes"].values()), 166)
+        self.usage("bad value 'xml' of '--stats'", *self.scale_args("--stats=xml"))
+
+    def test_trace(self) -> None:
+        result = self.run_tool(*self.scale_args("--trace=1,0,0/2,0,0", "-O0"))
+        self.assertEqual(result.returncode, 0)
+        lines = result.stderr.splitlines()
+        self.assertEqual(len(lines), 15)
+        self.assertEqual(lines[0], f"{self.scale}:4:3: %t = gpu.thread_id x : i32  -> 2")
+        self.assertEqual(lines[11], f"{self.scale}:16:3: %w = fmul %v, %f : f32  -> 3 (0x40400000)")
+        for bad in ("1,0,0", "1,0/2,0", "a,0,0/0,0,0", "1,0,0/0,0,0,0", "1,0,0,/0,0,0", "/"):
+            self.usage("--trace takes X,Y,Z/x,y,z", *self.scale_args(f"--trace={bad}"))
+
+    def test_steps(self) -> None:
+        path = mtlc_exec.write_source("spin.mtir", SPIN)
+        result = self.run_tool(path, "--max-steps=1000")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("error: [steps] a thread executed 1000 instructions without ending; kernel 'spin'", result.stderr)
+        self.assertIn("--max-steps", result.stderr)
+
+    def test_order_of_execution(self) -> None:
+        want = self.run_tool(*self.scale_args("--print=1")).stdout
+        for options in (["--seed=7"], ["--threads=3"], ["--seed=1", "--threads=2"], ["--subgroup-size=8"]):
+            result = self.run_tool(*self.scale_args("--print=1", *options))
+            self.assertEqual((result.returncode, result.stdout), (0, want))
+
+    def test_shared_memory_bools_and_halves(self) -> None:
+        args = [self.arena, "--kernel=k", "--arg=buf:i32:1:poison", "--arg=bool:true", "--arg=u16:15360", "--print=0"]
+        result = self.run_tool(*args, "--shared=4")
+        self.assertEqual((result.returncode, result.stdout), (0, "0: 1\n"), result.stderr)
+        result = self.run_tool(*args)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("past the end of the launch-sized workgroup array (0 bytes)", result.stderr)
+
+    def test_raw_bytes(self) -> None:
+        path = mtlc_testing.scratch("raw")
+        with open(path, "wb") as file:
+            file.write(b"\0\0\0\x40")  # 2.0f
+        args = ["--arg=buf:f32:1:const=3", "--arg=buf:f32:1:poison", f"--arg=bytes:{path}", "--arg=i32:1", "--print=1"]
+        result = self.run_tool(self.scale, *args)
+        self.assertEqual((result.returncode, result.stdout), (0, "1: 6\n"), result.stderr)
+        with open(path, "ab") as file:
+            file.write(b"\0")
+        self.usage("it has 4 bytes, not 5", self.scale, *args)
+
+    def test_empty_grid(self) -> None:
+        result = self.run_tool(*self.scale_args("--grid=0", "--print=0:2"))
+        self.assertEqual((result.returncode, result.stdout), (0, "0: 0 1\n"))
+
+    def test_wrong_command_lines(self) -> None:
+        full = self.scale_args()
+        self.usage("--kernel is missing; the file has k, two", self.arena)
+        self.usage("the file has no kernel 'three'; it has k, two", self.arena, "--kernel=three")
+        self.usage("kernel 'scale' takes 4 arguments, and there are 0", self.scale)
+        self.usage("argument 0, 'buf:f32:10:iot': 'iot'", *self.scale_args(x="buf:f32:10:iot"))
+        self.usage("cannot read '/nowhere/x.npy': no such file", *self.scale_args(x="buf:/nowhere/x.npy"))
+        self.usage("argument 0, 'i64:0', is parameter 'x' of type ptr<global>: i64 does", *self.scale_args(x="i64:0"))
+        self.usage("argument 3, 'i32:x'", *self.scale_args(n="x"))
+        self.usage("there is no argument 4", *full, "--print=4")
+        self.usage("argument 3 is no buffer", *full, "--out=3:x.npy")
+        self.usage("argument 1 has 10 elements, not 11", *full, "--print=1:11")
+        self.usage("'x' is no index", *full, "--print=x")
+        self.usage("write INDEX:FILE.npy", *full, "--out=1")
+        self.usage("bad value 'all,none' of '--check'", *full, "--check=all,none")
+        self.usage("a block of 4x0x1 threads", *full, "--block=4,0")
+        self.usage("a block of 1048577x1x1 threads: the most is 1048576", *full, "--block=1048577")
+        self.usage("launch-sized workgroup memory", *full, "--shared=1000000000")
+        self.usage("bad value 'gpu' of '--device'", *full, "--device=gpu")
+        self.usage("bad value '0' of '--threads'", *full, "--threads=0")
+        with open(mtlc_testing.scratch("bad.npy"), "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00\xff\xff{")
+        self.usage("its header is cut short", *self.scale_args(x=f"buf:{mtlc_testing.scratch('bad.npy')}"))
+
+    def test_refused_programs(self) -> None:
+        for text, message in (
+            ("module", "error: "),
+            (SCALE.replace("fmul %v, %f : f32", "fmul %v, %i : f32"), "[V08]"),
+            (SCALE.replace("  ret\n", ""), "error: "),
+        ):
+            result = self.run_tool(mtlc_exec.write_source("bad.mtir", text), "--kernel=scale")
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(message, result.stderr)
+
+
+if __name__ == "__main__":
+    mtlc_testing.main()

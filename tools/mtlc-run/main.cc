@@ -1,0 +1,97 @@
+// mtlc-run: runs one kernel of a file on a device.
+
+#include <limits>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "absl/status/status.h"
+#include "mtlc/support/fault.h"
+#include "mtlc/support/tool_main.h"
+#include "tools/mtlc-run/run.h"
+
+namespace {
+
+using mtlc::run::DeviceKind;
+using mtlc::run::ResultRequest;
+using mtlc::run::StatsStyle;
+using mtlc::transforms::OptLevel;
+
+// Appends what `parse` makes of an option's value.
+template <typename Parse>
+mtlc::OptionTable::Apply appendTo(std::vector<ResultRequest>* list, Parse parse) {
+  return [list, parse](std::string_view text) {
+    absl::StatusOr<ResultRequest> result = parse(text);
+    if (result.ok()) list->push_back(*std::move(result));
+    return result.status();
+  };
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  mtlc::run::RunOptions run;
+  std::vector<std::string> files;
+  constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
+
+  mtlc::Tool tool("mtlc-run", "FILE [options]",
+                  "Runs one kernel of an IR module (.mtir) on a device, on the host.");
+  mtlc::OptionTable& options = tool.options();
+  options.positional("FILE", 1, 1, &files);
+
+  options.group("Launch");
+  options.text("--kernel", "NAME", &run.kernel, "The kernel; may be left out if there is one");
+  options.integers("--grid", "X[,Y[,Z]]", &run.grid, 1, 3, "Blocks in the grid");
+  options.integers("--block", "X[,Y[,Z]]", &run.block, 1, 3, "Threads in a block");
+  options.integer("--shared", "BYTES", &run.sharedBytes, 0, kMax,
+                  "Size of the launch-sized workgroup memory");
+  options.list("--arg", "SPEC", &run.args,
+               "One per parameter, in order: TYPE:VALUE, bytes:FILE, buf:FILE.npy, or "
+               "buf:TYPE:COUNT:INIT with INIT zeros, poison, iota, const=V, uniform=SEED or "
+               "normal=SEED. Types: bool u8 i8 u16 i16 f16 bf16 u32 i32 f32 u64 i64 f64");
+
+  options.group("Device");
+  options.choice("--device", &run.device, {{"interp", DeviceKind::interp}}, "What runs the kernel");
+  options.set("-O", &run.level, OptLevel::O, "Optimise the kernel first, which is the default");
+  options.set("-O0", &run.level, OptLevel::O0, "Do not optimise it");
+  options.integer("--subgroup-size", "N", &run.subgroupSize, 1, 128, "Work-items in a subgroup");
+  options.integer("--threads", "N", &run.threads, 1, 256, "Host threads");
+  options.integer("--seed", "N", &run.seed, 0, kMax,
+                  "Order of blocks and threads; 0 is the natural one");
+
+  options.group("Checks");
+  options.value(
+      "--check", "LIST",
+      [&run](std::string_view text) -> absl::Status {
+        std::optional<mtlc::CheckMask> mask = mtlc::parseCheckMask(text);
+        if (!mask) {
+          return absl::InvalidArgumentError("use none, all, or some of mem,init,race,sync,async");
+        }
+        run.checks = *mask;
+        return absl::OkStatus();
+      },
+      "none, all, or some of mem,init,race,sync,async (default all)");
+  options.integer("--max-steps", "N", &run.maxSteps, 1, kMax,
+                  "Instructions that one thread may execute");
+
+  options.group("Results");
+  options.value("--out", "INDEX:FILE.npy", appendTo(&run.out, mtlc::run::parseOut),
+                "Write the buffer of an argument, counted from 0, to FILE");
+  options.value("--print", "INDEX[:COUNT]", appendTo(&run.print, mtlc::run::parsePrint),
+                "Print the first COUNT elements, or all, of the buffer of an argument");
+  options.optionalValue(
+      "--stats", "json",
+      [&run](std::string_view text) -> absl::Status {
+        if (!text.empty() && text != "json") return absl::InvalidArgumentError("use --stats=json");
+        run.stats = text.empty() ? StatsStyle::line : StatsStyle::json;
+        return absl::OkStatus();
+      },
+      "Say on standard error what was executed, and how fast");
+  options.text("--trace", "X,Y,Z/x,y,z", &run.trace,
+               "Show every instruction of one thread of one block on standard error");
+
+  if (std::optional<int> code = tool.start(argc, argv)) return *code;
+  run.file = files[0];
+  return mtlc::run::run(tool, run);
+}
