@@ -158,7 +158,7 @@ void UniformitySolver::addControlEdges(const PostDominatorTree& postDominators) 
     }
     if (cfg_.preds(b).size() > 1) {
       for (uint32_t from : cfg_.preds(b)) {
-        edge(cfg_.succs(from).size() > 1 ? branchNode(from) : blockNode(from), joinNode(b));
+        edge(leadsOnlyTo(from, b) ? blockNode(from) : branchNode(from), joinNode(b));
       }
     }
     if (term->opcode() == ir::Opcode::Ret && term->operandCount() > 0) {
@@ -169,6 +169,13 @@ void UniformitySolver::addControlEdges(const PostDominatorTree& postDominators) 
   if (cfg_.returns().size() > 1 && !allSame(returned, kNoNode)) {
     for (uint32_t b : cfg_.returns()) edge(blockNode(b), returnNode());
   }
+}
+
+bool UniformitySolver::leadsOnlyTo(uint32_t from, uint32_t to) const {
+  for (uint32_t succ : cfg_.succs(from)) {
+    if (succ != to) return false;
+  }
+  return true;
 }
 
 void UniformitySolver::addMergeEdges() {
@@ -186,6 +193,16 @@ void UniformitySolver::addMergeEdges() {
         incoming.push_back(seenThrough(s->owner()->successorArg(s->index(), arg->argIndex())));
       }
       merge(valueNode(arg), b);
+      // A branch with all its arms here selects a value.
+      for (uint32_t from : cfg_.preds(b)) {
+        const ir::Operation* term = cfg_.block(from)->terminator();
+        if (term->successorCount() < 2 || !leadsOnlyTo(from, b)) continue;
+        incoming.clear();
+        for (unsigned i = 0; i < term->successorCount(); ++i) {
+          incoming.push_back(seenThrough(term->successorArg(i, arg->argIndex())));
+        }
+        if (!allSame(incoming, kNoNode)) edge(branchNode(from), valueNode(arg));
+      }
     }
   }
   for (uint32_t m = 0; m < slots_.merges().size(); ++m) {
@@ -219,10 +236,17 @@ void UniformitySolver::addOperation(ir::Operation& op, uint32_t block, const Sum
     case ir::Form::Binary:
     case ir::Form::Ternary:
     case ir::Form::Compare:
-    case ir::Form::Select:
     case ir::Form::PtrAdd:
       dependsOnOperands();
       return;
+    case ir::Form::Select: {
+      // As for a join of two ways: the choice only matters between different values.
+      const uint32_t arms[] = {seenThrough(op.operand(1)), seenThrough(op.operand(2))};
+      if (!allSame(arms, kNoNode)) edge(valueNode(op.operand(0)), result);
+      edge(valueNode(op.operand(1)), result);
+      edge(valueNode(op.operand(2)), result);
+      return;
+    }
     case ir::Form::Cast:
       dependsOnOperands();
       if (op.opcode() == ir::Opcode::PtrToInt) {

@@ -85,6 +85,7 @@ class UniformitySolver {
   void addMergeEdges();
   void addOperation(ir::Operation& op, uint32_t block, const SummaryOf& summaryOf);
   void addMemoryAccess(ir::Operation& op, uint32_t block);
+  bool leadsOnlyTo(uint32_t from, uint32_t to) const;
   bool allSame(std::span<const uint32_t> nodes, uint32_t except) const;
   void edge(uint32_t from, uint32_t to) {
     if (from != kNoNode) edges_.push_back({from, to});

@@ -75,6 +75,10 @@ kernel @k(%n: i32) {
 ^join2(%uniform: i32):
   br %mine, ^join3(%zero), ^join3(%one)
 ^join3(%selected: i32):
+  br %mine, ^join4(%one, %n), ^join4(%zero, %n)
+^join4(%chosen: i32, %both: i32):
+  %same = select %mine, %zero, %zero2 : i32
+  %other = select %mine, %zero, %one : i32
   ret
 }
 )");
@@ -88,6 +92,10 @@ kernel @k(%n: i32) {
   EXPECT_EQ(r.value("k", "sameValue"), Rank::Workgroup);
   EXPECT_EQ(r.value("k", "uniform"), Rank::Workgroup);
   EXPECT_EQ(r.value("k", "selected"), Rank::Varying);
+  EXPECT_EQ(r.value("k", "chosen"), Rank::Varying);
+  EXPECT_EQ(r.value("k", "both"), Rank::Workgroup);
+  EXPECT_EQ(r.value("k", "same"), Rank::Workgroup);
+  EXPECT_EQ(r.value("k", "other"), Rank::Varying);
 }
 
 TEST(Uniformity, ValuesLeavingALoopAfterAVaryingNumberOfTrips) {

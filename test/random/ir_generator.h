@@ -1,0 +1,34 @@
+// Random kernels of the IR: valid, terminating, without faults, and different in every bit that
+// goes wrong.
+//
+// The control flow is arbitrary (irreducible too); every edge back spends fuel from a private
+// counter. All operations of the table appear, with operands that prefer the corners of their
+// types. Each thread writes what it computes into cells of its own in `out`. Barriers stand where
+// the uniformity analysis says that all get there together.
+
+#ifndef MTLC_TEST_RANDOM_IR_GENERATOR_H_
+#define MTLC_TEST_RANDOM_IR_GENERATOR_H_
+
+#include <cstdint>
+#include <random>
+#include <vector>
+
+#include "mtlc/ir/ir.h"
+
+namespace mtlc::random_test {
+
+// The launch that the kernels are made for.
+inline constexpr uint32_t kGrid = 2, kBlock = 5;
+inline constexpr uint32_t kInputCells = 32;  // Of eight bytes each.
+inline constexpr uint32_t kCellsPerThread = 64;
+
+// kernel @k(in: ptr<global>, out: ptr<global>, scalars…) and some helpers, into an empty module.
+void generateModule(ir::Module& module, uint64_t seed);
+
+// The bits of a value of the type, often a corner: 0, 1, -1, the extremes, the width; NaNs,
+// infinities, subnormals.
+uint64_t randomBits(ir::Type type, std::mt19937_64& random);
+
+}  // namespace mtlc::random_test
+
+#endif  // MTLC_TEST_RANDOM_IR_GENERATOR_H_

@@ -1,0 +1,3 @@
+#!/bin/sh
+# Runs the program given with its arguments: what `bazel run` would do, as a test.
+exec "$@"
