@@ -51,7 +51,8 @@ TEST(Pipeline, OrderConstraintsAreChecked) {
 
   const PassId early[] = {PassId::Promote, PassId::SimplifyCfg, PassId::Dce};
   EXPECT_EQ(findOrderViolation(early).substr(0, 41), "'promote' needs an earlier 'simplify-cfg'");
-  const PassId noCleanup[] = {PassId::SimplifyCfg, PassId::Dce, PassId::SimplifyCfg};
+  const PassId noCleanup[] = {PassId::SimplifyCfg, PassId::Dce, PassId::SimplifyCfg,
+                              PassId::Instcombine};
   EXPECT_EQ(findOrderViolation(noCleanup).substr(0, 35), "'simplify-cfg' needs a later 'dce':");
 }
 
