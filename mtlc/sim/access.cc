@@ -1,0 +1,226 @@
+#include "mtlc/sim/access.h"
+
+#include <cstring>
+
+namespace mtlc::sim {
+namespace {
+
+enum class Window : uint8_t { device, shared, local, param, none };
+
+// Which part of the generic address space; `offset` is within a window.
+Window windowOf(uint64_t address, uint64_t& offset) {
+  offset = address;
+  switch (address >> 48) {
+    case kSharedWindow >> 48:
+      offset = address - kSharedWindow;
+      return Window::shared;
+    case kLocalWindow >> 48:
+      offset = address - kLocalWindow;
+      return Window::local;
+    case kParamWindow >> 48:
+      offset = address - kParamWindow;
+      return Window::param;
+    case 0:
+    case kDeviceBase >> 48:
+      return Window::device;
+    default:
+      return Window::none;
+  }
+}
+
+struct Resolver {
+  Warp& w;
+  const Instr& in;
+  AccessKind kind;
+  uint32_t bytes;
+
+  bool fault(unsigned lane, MemFault what, Space space, uint64_t given) {
+    memoryFault(w, in, lane, what, space, given, kind);
+    return false;
+  }
+
+  bool device(unsigned lane, Space asked, uint64_t given, LaneAccess& l) {
+    const Allocation*& cached = w.worker->allocationCache[w.block->launch->pcOf(in)];
+    const Allocation* a = cached;
+    if (!a->contains(given, bytes)) {
+      a = w.block->launch->memory->find(given, bytes);
+      if (a == nullptr) {
+        AddressInfo info = w.block->launch->memory->describe(given);
+        MemFault what = given < 4096 ? MemFault::null
+                        : info.allocation != nullptr && !info.allocation->live && info.distance == 0
+                            ? MemFault::useAfterFree
+                            : MemFault::outOfBounds;
+        return fault(lane, what, asked == Space::generic ? Space::global : asked, given);
+      }
+      cached = a;
+    }
+    if (a->kind == AllocationKind::constant && kind != AccessKind::load) {
+      return fault(lane, MemFault::readOnly, Space::constant, given);
+    }
+    if (asked == Space::constant && a->kind != AllocationKind::constant) {
+      return fault(lane, MemFault::wrongSpace, asked, given);
+    }
+    l.host[lane] = a->host + (given - a->begin);
+    l.space[lane] = a->kind == AllocationKind::constant ? Space::constant : Space::global;
+    return true;
+  }
+
+  bool inside(unsigned lane, Space space, uint64_t given, uint64_t offset, uint8_t* base,
+              uint64_t size, LaneAccess& l) {
+    if (offset > size || size - offset < bytes) {
+      return fault(lane, MemFault::outOfBounds, space, given);
+    }
+    l.address[lane] = offset;
+    l.host[lane] = base + offset;
+    l.space[lane] = space;
+    return true;
+  }
+
+  bool lane(unsigned lane, LaneAccess& l) {
+    uint64_t given = l.address[lane];
+    Space asked = in.space;
+    uint64_t offset = given;
+    Window window = Window::device;
+    switch (asked) {
+      case Space::generic:
+        window = windowOf(given, offset);
+        if (window == Window::none) return fault(lane, MemFault::outOfBounds, asked, given);
+        break;
+      case Space::global:
+      case Space::constant: {
+        window = windowOf(given, offset);
+        if (window != Window::device) return fault(lane, MemFault::wrongSpace, asked, given);
+        break;
+      }
+      case Space::shared:
+        window = Window::shared;
+        break;
+      case Space::local:
+        window = Window::local;
+        break;
+      case Space::param:
+        window = Window::param;
+        break;
+    }
+    if ((given & (bytes - 1)) != 0) return fault(lane, MemFault::misaligned, asked, given);
+    Block& b = *w.block;
+    switch (window) {
+      case Window::shared:
+        return inside(lane, Space::shared, given, offset, b.shared, b.sharedBytes, l);
+      case Window::local:
+        return inside(lane, Space::local, given, offset, w.local(lane), b.localStride, l);
+      case Window::param:
+        if (kind != AccessKind::load) return fault(lane, MemFault::readOnly, Space::param, given);
+        return inside(lane, Space::param, given, offset, b.launch->params.data(),
+                      b.launch->params.size(), l);
+      default:
+        return device(lane, asked, given, l);
+    }
+  }
+};
+
+}  // namespace
+
+void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,
+                  bool observed, LaneAccess& lanes) {
+  Resolver r{w, in, kind, bytes};
+  lanes.ok = 0;
+  for (LaneMask m = mask; m != 0; m &= m - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+    lanes.host[lane] = nullptr;
+    if (r.lane(lane, lanes)) {
+      lanes.ok |= 1u << lane;
+    } else if (w.fault) {
+      return;
+    }
+  }
+  if (!observed) return;
+  LaneMask left = lanes.ok;
+  while (left != 0) {
+    Space space = lanes.space[__builtin_ctz(left)];
+    LaneMask same = 0;
+    for (LaneMask m = left; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      if (lanes.space[lane] == space) same |= 1u << lane;
+    }
+    left &= ~same;
+    Access a{in,
+             same,
+             kind,
+             space,
+             bytes,
+             static_cast<Order>(in.orderScope & 15),
+             static_cast<Scope>(in.orderScope >> 4),
+             (in.flags & kVolatile) != 0,
+             lanes.address,
+             lanes.host};
+    for (Observer* o : w.block->launch->observers) o->access(w, a);
+  }
+}
+
+bool inSpace(Warp& w, uint64_t address, Space space) {
+  uint64_t offset;
+  Window window = windowOf(address, offset);
+  switch (space) {
+    case Space::shared:
+      return window == Window::shared;
+    case Space::local:
+      return window == Window::local;
+    case Space::param:
+      return window == Window::param;
+    case Space::constant:
+    case Space::global: {
+      if (window != Window::device) return false;
+      const Allocation* a = w.block->launch->memory->find(address, 1);
+      bool constant = a != nullptr && a->kind == AllocationKind::constant;
+      return constant == (space == Space::constant);
+    }
+    case Space::generic:
+      return false;
+  }
+  return false;
+}
+
+void atomic128(Warp& w, WideAtomic op, uint8_t* host, const uint64_t* value,
+               const uint64_t* expected, uint64_t* old) {
+  std::lock_guard lock(w.block->launch->wideAtomicMutex);
+  std::memcpy(old, host, 16);
+  if (op == WideAtomic::exchange || (old[0] == expected[0] && old[1] == expected[1])) {
+    std::memcpy(host, value, 16);
+  }
+}
+
+uint8_t* genericRange(Warp& w, unsigned lane, uint64_t address, uint64_t& available) {
+  uint64_t offset;
+  Block& b = *w.block;
+  available = 0;
+  auto within = [&](uint8_t* base, uint64_t size) -> uint8_t* {
+    if (offset >= size) return nullptr;
+    available = size - offset;
+    return base + offset;
+  };
+  switch (windowOf(address, offset)) {
+    case Window::shared:
+      return within(b.shared, b.sharedBytes);
+    case Window::local:
+      return within(w.local(lane), b.localStride);
+    case Window::param:
+      return within(b.launch->params.data(), b.launch->params.size());
+    case Window::device: {
+      const Allocation* a = b.launch->memory->find(address, 1);
+      if (a == nullptr) return nullptr;
+      available = a->end - address;
+      return a->host + (address - a->begin);
+    }
+    default:
+      return nullptr;
+  }
+}
+
+uint8_t* genericPointer(Warp& w, unsigned lane, uint64_t address, uint64_t bytes) {
+  uint64_t available;
+  uint8_t* p = genericRange(w, lane, address, available);
+  return p != nullptr && available >= bytes ? p : nullptr;
+}
+
+}  // namespace mtlc::sim

@@ -1,0 +1,107 @@
+// Warp-level .sync instructions: their lanes are gathered before they execute.
+
+#include <cstring>
+
+#include "mtlc/sim/engine.h"
+
+namespace mtlc::sim {
+namespace {
+
+void tell(Warp& w, const Instr& in, LaneMask mask) {
+  LaunchState& launch = *w.block->launch;
+  if (launch.observers.empty()) return;
+  bool pure = launch.program->code[launch.pcOf(in)].row == launch.warpSyncRow;
+  SyncEvent e{in, mask, pure ? SyncKind::warp : SyncKind::collective};
+  for (Observer* o : launch.observers) o->sync(w, e);
+}
+
+// Executes for the lanes of the current group, apart for each mask that they name.
+void execute(Warp& w, const Instr& in, LaneMask lanes, bool observed) {
+  const uint32_t* named = w.r32(in.src[in.size]);
+  while (lanes != 0) {
+    uint32_t mask = named[__builtin_ctz(lanes)];
+    LaneMask same = 0;
+    for (LaneMask m = lanes; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      if (named[lane] == mask) same |= 1u << lane;
+    }
+    lanes &= ~same;
+    tell(w, in, same);
+    if (observed) {
+      for (Observer* o : w.block->launch->observers) o->instruction(w, in, same);
+    }
+    in.fn(in, w, same);
+    if (observed) {
+      for (Observer* o : w.block->launch->observers) o->executed(w, in, same);
+    }
+  }
+}
+
+// The lanes of `mask` whose partners, as far as they live, are all in `mask`.
+LaneMask readyLanes(Warp& w, const Instr& in, LaneMask mask) {
+  const uint32_t* named = w.r32(in.src[in.size]);
+  LaneMask ready = 0;
+  for (LaneMask m = mask; m != 0; m &= m - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+    if ((named[lane] & w.live & ~mask) == 0) ready |= 1u << lane;
+  }
+  return ready;
+}
+
+}  // namespace
+
+bool reachCollective(Warp& w, const Instr& in, bool observed) {
+  Group& g = w.groups[w.current];
+  uint32_t pc = w.block->launch->pcOf(in);
+  // Lanes that wait here in the same activation join.
+  for (size_t i = 0; i < w.groups.size(); ++i) {
+    Group& o = w.groups[i];
+    if (i == w.current || o.state != GroupState::atCollective || o.pc != pc || o.frame != g.frame) {
+      continue;
+    }
+    g.mask |= o.mask;
+    o.mask = 0;
+  }
+  for (size_t i = w.groups.size(); i-- > 0;) {
+    if (w.groups[i].mask != 0) continue;
+    if (w.current == w.groups.size() - 1) w.current = static_cast<uint32_t>(i);
+    w.groups[i] = w.groups.back();
+    w.groups.pop_back();
+  }
+  Group& now = w.groups[w.current];
+  LaneMask ready = now.mask == w.live ? now.mask : readyLanes(w, in, now.mask);
+  w.active = now.mask;
+  if (ready == now.mask) {
+    execute(w, in, ready, observed);
+    return true;
+  }
+  // Those that have all their partners go on as a group of their own.
+  if (ready != 0) execute(w, in, ready, observed);
+  now.pc = pc;
+  now.state = GroupState::atCollective;
+  if (ready != 0) splitGroup(w, ready, pc + 1, now.frame);
+  return false;
+}
+
+bool forceCollective(Warp& w) {
+  for (Group& g : w.groups) {
+    if (g.state != GroupState::atCollective) continue;
+    const Instr& in = w.block->launch->program->code[g.pc];
+    enterFrame(w, g.frame);
+    LaneMask ready = readyLanes(w, in, g.mask);
+    if (ready != g.mask) {
+      LaneMask missing = 0;
+      const uint32_t* named = w.r32(in.src[in.size]);
+      for (LaneMask m = g.mask; m != 0; m &= m - 1)
+        missing |= named[__builtin_ctz(m)] & ~g.mask & w.live;
+      reportSync(w, in, g.mask, DiagId::SimMissingLanes, {missing});
+    }
+    execute(w, in, g.mask, w.block->launch->observeInstructions);
+    g.state = GroupState::runnable;
+    ++g.pc;
+    return true;
+  }
+  return false;
+}
+
+}  // namespace mtlc::sim

@@ -1,0 +1,399 @@
+// Loads and stores (PTX ISA 9.7.9).
+//
+// src[0] is the base register (64- or 32-bit; none: the address is imm), imm the offset. One
+// element: its register is dst (load) or src[1] (store); several: operandLists from ext. `size` and
+// `count` say how much. `target` masks what a narrow load writes into a 16-bit register.
+//
+// Most warps access memory in one of two ways, consecutive elements or one common address; both
+// need one bounds check against the allocation that the instruction hit last. Everything else goes
+// through resolveLanes().
+
+#include "mtlc/sim/access.h"
+#include "mtlc/sim/lanes/columns.h"
+
+namespace mtlc::sim::MTLC_LANES {
+namespace {
+
+// Addresses of all lanes; those outside `mask` repeat an active one.
+MTLC_INLINE void laneAddresses(const Instr& in, Warp& w, LaneMask mask, u64* address) {
+  if (in.src[0] == kNoRef) {
+    for (unsigned i = 0; i < kLanes; ++i) address[i] = static_cast<u64>(in.imm);
+    return;
+  }
+  if (refBank(in.src[0]) == Bank::r64) {
+    const u64* base = column64(w, in.src[0]);
+    for (unsigned i = 0; i < kLanes; ++i) address[i] = base[i] + static_cast<u64>(in.imm);
+  } else {
+    const u32* base = column32(w, in.src[0]);
+    u32 offset = static_cast<u32>(in.imm);
+    for (unsigned i = 0; i < kLanes; ++i) address[i] = base[i] + offset;
+  }
+  if (mask != kAllLanes) {
+    u64 first = address[__builtin_ctz(mask)];
+    for (unsigned i = 0; i < kLanes; ++i) {
+      u64 keep = (mask & kLaneBit[i]) != 0 ? ~u64{0} : 0;
+      address[i] = (address[i] & keep) | (first & ~keep);
+    }
+  }
+}
+
+// Addresses [begin, begin + size) are at host.
+struct Window {
+  u64 begin;
+  u64 size;
+  u8* host;
+};
+
+// What a warp most probably accesses, from its first address. Size 0: no idea.
+template <Space kSpace>
+MTLC_INLINE Window likelyWindow(const Instr& in, Warp& w, u64 first, bool store) {
+  Block& b = *w.block;
+  if constexpr (kSpace == Space::shared) {
+    return {0, b.sharedBytes, b.shared};
+  } else if constexpr (kSpace == Space::param) {
+    return {0, store ? 0 : b.launch->params.size(), b.launch->params.data()};
+  } else {
+    if (kSpace == Space::generic && first >> 48 == kSharedWindow >> 48) {
+      return {kSharedWindow, b.sharedBytes, b.shared};
+    }
+    const Allocation* a =
+        w.worker->allocationCache[static_cast<size_t>(&in - b.launch->program->code.data())];
+    bool constant = a->kind == AllocationKind::constant;
+    if (kSpace == Space::constant ? !constant : constant && (store || kSpace == Space::global)) {
+      return {0, 0, nullptr};
+    }
+    return {a->begin, a->end - a->begin, a->host};
+  }
+}
+
+enum class Pattern { consecutive, uniform, scattered, slow };
+
+// `bytes` is a power of two.
+MTLC_INLINE Pattern classify(const u64* address, const Window& window, u32 bytes, LaneMask mask) {
+  if (window.size < bytes) return Pattern::slow;
+  u64 first = address[0];
+  u64 limit = window.size - bytes;
+  u64 differs = 0, moved = 0;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    differs |= address[i] ^ first;
+    moved |= address[i] ^ (first + u64{i} * bytes);
+  }
+  u64 start = first - window.begin;
+  if (moved == 0 && mask == kAllLanes) {
+    bool inside = start <= limit && limit - start >= u64{kLanes - 1} * bytes;
+    return inside && (first & (bytes - 1)) == 0 ? Pattern::consecutive : Pattern::slow;
+  }
+  if (differs == 0) {
+    return start <= limit && (first & (bytes - 1)) == 0 ? Pattern::uniform : Pattern::slow;
+  }
+  u64 low = 0;
+  u32 outside = 0;
+  for (unsigned i = 0; i < kLanes; ++i) {
+    u64 offset = address[i] - window.begin;
+    low |= address[i];
+    outside |= offset > limit ? 1u : 0u;
+  }
+  return outside == 0 && (low & (bytes - 1)) == 0 ? Pattern::scattered : Pattern::slow;
+}
+
+template <typename T>
+MTLC_INLINE T read(const u8* p) {
+  T v;
+  __builtin_memcpy(&v, p, sizeof v);
+  return v;
+}
+template <typename T>
+MTLC_INLINE void write(u8* p, T v) {
+  __builtin_memcpy(p, &v, sizeof v);
+}
+
+template <typename T, typename C>
+MTLC_INLINE C widen(T v, u32 keep) {
+  if constexpr (sizeof(C) == 8) {
+    return static_cast<u64>(static_cast<i64>(v));
+  } else if constexpr (sizeof(T) == 4) {
+    return static_cast<u32>(v);
+  } else {
+    return static_cast<u32>(static_cast<i32>(v)) & keep;
+  }
+}
+template <typename C>
+MTLC_INLINE C* anyColumn(Warp& w, Ref r) {
+  if constexpr (sizeof(C) == 8) {
+    return column64(w, r);
+  } else {
+    return column32(w, r);
+  }
+}
+
+MTLC_INLINE void orderAfter(const Instr& in) {
+  if ((in.orderScope & 15) >= static_cast<u8>(Order::acquire))
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+// Writes element e of the lanes of `mask`, found through `at(lane)`.
+template <typename T, typename C, typename At>
+MTLC_INLINE void loadElement(const Instr& in, Warp& w, LaneMask mask, Ref dst, At at) {
+  if (dst == kNoRef) return;
+  u32 keep = in.target;
+  C* d = anyColumn<C>(w, dst);
+  if (mask == kAllLanes) {
+    for (unsigned i = 0; i < kLanes; ++i) d[i] = widen<T, C>(read<T>(at(i)), keep);
+  } else {
+    eachLane(mask, [&](unsigned i) { d[i] = widen<T, C>(read<T>(at(i)), keep); });
+  }
+}
+
+template <typename T, typename C>
+void loadResolved(const Instr& in, Warp& w, LaneMask mask, u64* address, bool observed) {
+  LaneAccess lanes;
+  __builtin_memcpy(lanes.address, address, sizeof lanes.address);
+  resolveLanes(w, in, mask, AccessKind::load, sizeof(T) * in.count, observed, lanes);
+  if (lanes.ok == 0) return;
+  const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+  for (unsigned e = 0; e < in.count; ++e) {
+    loadElement<T, C>(in, w, lanes.ok, in.count == 1 ? in.dst : list[e],
+                      [&](unsigned i) { return lanes.host[i] + e * sizeof(T); });
+  }
+  orderAfter(in);
+}
+
+template <typename T, typename C, Space kSpace>
+void load(const Instr& in, Warp& w, LaneMask mask) {
+  alignas(64) u64 address[kLanes];
+  laneAddresses(in, w, mask, address);
+  Window window = likelyWindow<kSpace>(in, w, address[0], false);
+  u32 bytes = sizeof(T) * in.count;
+  Pattern pattern = classify(address, window, bytes, mask);
+  if (pattern == Pattern::slow) return loadResolved<T, C>(in, w, mask, address, false);
+  const u8* host = window.host;
+  u64 begin = window.begin;
+  if (in.count == 1) {
+    if (in.dst == kNoRef) return;
+    u32 keep = in.target;
+    C* d = anyColumn<C>(w, in.dst);
+    switch (pattern) {
+      case Pattern::consecutive: {
+        const u8* p = host + (address[0] - begin);
+        for (unsigned i = 0; i < kLanes; ++i) d[i] = widen<T, C>(read<T>(p + i * sizeof(T)), keep);
+        break;
+      }
+      case Pattern::uniform: {
+        C v = widen<T, C>(read<T>(host + (address[0] - begin)), keep);
+        intoColumn(d, mask, [&](C* out) {
+          for (unsigned i = 0; i < kLanes; ++i) out[i] = v;
+        });
+        break;
+      }
+      default:
+        intoColumn(d, mask, [&](C* out) {
+          for (unsigned i = 0; i < kLanes; ++i) {
+            out[i] = widen<T, C>(read<T>(host + (address[i] - begin)), keep);
+          }
+        });
+        break;
+    }
+  } else {
+    const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+    for (unsigned e = 0; e < in.count; ++e) {
+      loadElement<T, C>(in, w, mask, list[e],
+                        [&](unsigned i) { return host + (address[i] - begin) + e * sizeof(T); });
+    }
+  }
+  orderAfter(in);
+}
+
+template <typename T, typename C>
+void loadObserved(const Instr& in, Warp& w, LaneMask mask) {
+  alignas(64) u64 address[kLanes];
+  laneAddresses(in, w, mask, address);
+  loadResolved<T, C>(in, w, mask, address, true);
+}
+
+// Local memory: the lanes' copies lie a stride apart.
+template <typename T, typename C>
+void loadLocal(const Instr& in, Warp& w, LaneMask mask) {
+  alignas(64) u64 address[kLanes];
+  laneAddresses(in, w, mask, address);
+  u32 bytes = sizeof(T) * in.count;
+  Block& b = *w.block;
+  Window window{0, b.localStride, nullptr};
+  Pattern pattern = classify(address, window, bytes, LaneMask{0});
+  if (pattern == Pattern::slow) return loadResolved<T, C>(in, w, mask, address, false);
+  const u8* host = b.localStorage.get() + static_cast<size_t>(w.index) * kLanes * b.localStride;
+  const Ref* list = b.launch->program->operandLists.data() + in.ext;
+  for (unsigned e = 0; e < in.count; ++e) {
+    loadElement<T, C>(in, w, mask, in.count == 1 ? in.dst : list[e], [&](unsigned i) {
+      return host + static_cast<size_t>(i) * b.localStride + address[i] + e * sizeof(T);
+    });
+  }
+}
+
+template <typename T, typename C, typename At>
+MTLC_INLINE void storeElement(Warp& w, LaneMask mask, Ref src, At at) {
+  const C* s = anyColumn<C>(w, src);
+  if (mask == kAllLanes) {
+    for (unsigned i = 0; i < kLanes; ++i) write<T>(at(i), static_cast<T>(s[i]));
+  } else {
+    eachLane(mask, [&](unsigned i) { write<T>(at(i), static_cast<T>(s[i])); });
+  }
+}
+
+MTLC_INLINE void orderBefore(const Instr& in) {
+  if ((in.orderScope & 15) >= static_cast<u8>(Order::acquire))
+    __atomic_thread_fence(__ATOMIC_SEQ_CST);
+}
+
+template <typename T, typename C>
+void storeResolved(const Instr& in, Warp& w, LaneMask mask, u64* address, bool observed) {
+  LaneAccess lanes;
+  __builtin_memcpy(lanes.address, address, sizeof lanes.address);
+  orderBefore(in);
+  resolveLanes(w, in, mask, AccessKind::store, sizeof(T) * in.count, observed, lanes);
+  if (lanes.ok == 0) return;
+  const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+  for (unsigned e = 0; e < in.count; ++e) {
+    storeElement<T, C>(w, lanes.ok, in.count == 1 ? in.src[1] : list[e],
+                       [&](unsigned i) { return lanes.host[i] + e * sizeof(T); });
+  }
+}
+
+template <typename T, typename C, Space kSpace>
+void store(const Instr& in, Warp& w, LaneMask mask) {
+  alignas(64) u64 address[kLanes];
+  laneAddresses(in, w, mask, address);
+  Window window = likelyWindow<kSpace>(in, w, address[0], true);
+  u32 bytes = sizeof(T) * in.count;
+  Pattern pattern = classify(address, window, bytes, mask);
+  if (pattern == Pattern::slow) return storeResolved<T, C>(in, w, mask, address, false);
+  orderBefore(in);
+  u8* host = window.host;
+  u64 begin = window.begin;
+  if (in.count == 1 && pattern == Pattern::consecutive) {
+    u8* p = host + (address[0] - begin);
+    const C* s = anyColumn<C>(w, in.src[1]);
+    for (unsigned i = 0; i < kLanes; ++i) write<T>(p + i * sizeof(T), static_cast<T>(s[i]));
+    return;
+  }
+  const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+  for (unsigned e = 0; e < in.count; ++e) {
+    storeElement<T, C>(w, mask, in.count == 1 ? in.src[1] : list[e],
+                       [&](unsigned i) { return host + (address[i] - begin) + e * sizeof(T); });
+  }
+}
+
+template <typename T, typename C>
+void storeObserved(const Instr& in, Warp& w, LaneMask mask) {
+  alignas(64) u64 address[kLanes];
+  laneAddresses(in, w, mask, address);
+  storeResolved<T, C>(in, w, mask, address, true);
+}
+
+template <typename T, typename C>
+void storeLocal(const Instr& in, Warp& w, LaneMask mask) {
+  alignas(64) u64 address[kLanes];
+  laneAddresses(in, w, mask, address);
+  u32 bytes = sizeof(T) * in.count;
+  Block& b = *w.block;
+  Window window{0, b.localStride, nullptr};
+  Pattern pattern = classify(address, window, bytes, LaneMask{0});
+  if (pattern == Pattern::slow) return storeResolved<T, C>(in, w, mask, address, false);
+  u8* host = b.localStorage.get() + static_cast<size_t>(w.index) * kLanes * b.localStride;
+  const Ref* list = b.launch->program->operandLists.data() + in.ext;
+  for (unsigned e = 0; e < in.count; ++e) {
+    storeElement<T, C>(w, mask, in.count == 1 ? in.src[1] : list[e], [&](unsigned i) {
+      return host + static_cast<size_t>(i) * b.localStride + address[i] + e * sizeof(T);
+    });
+  }
+}
+
+template <typename T, typename C>
+LaneFn loadSpace(Space space, bool observed) {
+  if (observed) return loadObserved<T, C>;
+  switch (space) {
+    case Space::generic:
+      return load<T, C, Space::generic>;
+    case Space::global:
+      return load<T, C, Space::global>;
+    case Space::constant:
+      return load<T, C, Space::constant>;
+    case Space::shared:
+      return load<T, C, Space::shared>;
+    case Space::param:
+      return load<T, C, Space::param>;
+    case Space::local:
+      return loadLocal<T, C>;
+  }
+  return nullptr;
+}
+
+template <typename T, typename C>
+LaneFn storeSpace(Space space, bool observed) {
+  if (observed) return storeObserved<T, C>;
+  switch (space) {
+    case Space::generic:
+      return store<T, C, Space::generic>;
+    case Space::global:
+      return store<T, C, Space::global>;
+    case Space::shared:
+      return store<T, C, Space::shared>;
+    case Space::local:
+      return storeLocal<T, C>;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace
+
+LaneFn selectLoad(const MemoryShape& s) {
+  if (s.wideRegister) {
+    switch (s.bytes) {
+      case 1:
+        return s.isSigned ? loadSpace<i8, u64>(s.space, s.observed)
+                          : loadSpace<u8, u64>(s.space, s.observed);
+      case 2:
+        return s.isSigned ? loadSpace<i16, u64>(s.space, s.observed)
+                          : loadSpace<u16, u64>(s.space, s.observed);
+      case 4:
+        return s.isSigned ? loadSpace<i32, u64>(s.space, s.observed)
+                          : loadSpace<u32, u64>(s.space, s.observed);
+      case 8:
+        return loadSpace<u64, u64>(s.space, s.observed);
+      default:
+        return nullptr;
+    }
+  }
+  switch (s.bytes) {
+    case 1:
+      return s.isSigned ? loadSpace<i8, u32>(s.space, s.observed)
+                        : loadSpace<u8, u32>(s.space, s.observed);
+    case 2:
+      return s.isSigned ? loadSpace<i16, u32>(s.space, s.observed)
+                        : loadSpace<u16, u32>(s.space, s.observed);
+    case 4:
+      return loadSpace<u32, u32>(s.space, s.observed);
+    default:
+      return nullptr;
+  }
+}
+
+LaneFn selectStore(const MemoryShape& s) {
+  switch (s.bytes) {
+    case 1:
+      return s.wideRegister ? storeSpace<u8, u64>(s.space, s.observed)
+                            : storeSpace<u8, u32>(s.space, s.observed);
+    case 2:
+      return s.wideRegister ? storeSpace<u16, u64>(s.space, s.observed)
+                            : storeSpace<u16, u32>(s.space, s.observed);
+    case 4:
+      return s.wideRegister ? storeSpace<u32, u64>(s.space, s.observed)
+                            : storeSpace<u32, u32>(s.space, s.observed);
+    case 8:
+      return s.wideRegister ? storeSpace<u64, u64>(s.space, s.observed) : nullptr;
+    default:
+      return nullptr;
+  }
+}
+
+}  // namespace mtlc::sim::MTLC_LANES

@@ -1,0 +1,241 @@
+// Launches: configuration checks, workers, results.
+
+#include <algorithm>
+#include <chrono>
+#include <cstring>
+#include <thread>
+
+#include "mtlc/sim/engine.h"
+#include "mtlc/sim/module_impl.h"
+
+namespace mtlc::sim {
+namespace {
+
+// Warp turns before another block gets its turn, and blocks that may be under way at once on one
+// host thread: blocks that wait for each other through memory make progress.
+constexpr uint32_t kBlockTurns = 4096;
+constexpr size_t kResidentBlocks = 64;
+constexpr uint64_t kResidentBytes = uint64_t{256} << 20;
+constexpr uint64_t kHeapBytes = uint64_t{8} << 20;
+
+using Clock = std::chrono::steady_clock;
+
+const Allocation kNoAllocation;
+
+struct Refusal {
+  DiagnosticEngine& diags;
+  LaunchResult& result;
+  SourceLoc at;
+  bool operator()(DiagId id, DiagArgs args) {
+    result.status = LaunchStatus::invalidConfig;
+    result.message = diags.report(id, SourceRange(at), args).message;
+    return false;
+  }
+};
+
+bool checkConfig(const Kernel& k, const Program& p, const LaunchConfig& c, const DeviceLimits& l,
+                 Refusal refuse) {
+  static constexpr const char* kAxis[] = {"x", "y", "z"};
+  uint64_t threads = 1;
+  for (int i = 0; i < 3; ++i) {
+    if (c.block[i] == 0 || c.block[i] > l.maxBlock[i]) {
+      return refuse(DiagId::SimBlockSize, {kAxis[i], c.block[i], l.maxBlock[i]});
+    }
+    if (c.grid[i] > l.maxGrid[i]) {
+      return refuse(DiagId::SimGridSize, {kAxis[i], c.grid[i], l.maxGrid[i]});
+    }
+    threads *= c.block[i];
+  }
+  if (threads > l.maxThreadsPerBlock) {
+    return refuse(DiagId::SimBlockThreads, {threads, l.maxThreadsPerBlock});
+  }
+  if (k.maxThreads[0] != 0) {
+    uint64_t most = uint64_t{k.maxThreads[0]} * k.maxThreads[1] * k.maxThreads[2];
+    if (threads > most) return refuse(DiagId::SimKernelThreads, {threads, k.name, most});
+  }
+  if (k.requiredThreads[0] != 0 && k.requiredThreads != c.block) {
+    uint64_t want = uint64_t{k.requiredThreads[0]} * k.requiredThreads[1] * k.requiredThreads[2];
+    return refuse(DiagId::SimRequiredThreads, {k.name, want, threads});
+  }
+  if (p.staticShared > l.staticSharedBytes) {
+    return refuse(DiagId::SimStaticShared, {k.name, p.staticShared, l.staticSharedBytes});
+  }
+  uint64_t shared = uint64_t{p.dynamicSharedOffset} + c.dynamicShared;
+  if (c.dynamicShared != 0 && shared > l.sharedBytes) {
+    return refuse(DiagId::SimDynamicShared, {c.dynamicShared, shared, l.sharedBytes});
+  }
+  if (k.paramBytes > l.maxParamBytes) {
+    return refuse(DiagId::SimParamBytes, {k.name, k.paramBytes, l.maxParamBytes});
+  }
+  if (c.params.size() != k.paramBytes) {
+    return refuse(DiagId::SimParamSize, {k.name, k.paramBytes, c.params.size()});
+  }
+  return true;
+}
+
+// Runs blocks until there are no more or the launch stops.
+void work(LaunchState& launch, Worker& worker, Clock::time_point deadline, bool hasDeadline) {
+  std::vector<std::unique_ptr<Block>> resident;
+  size_t turn = 0;
+  uint64_t blockBytes = 0;
+  while (!launch.stop.load(std::memory_order_relaxed)) {
+    std::unique_ptr<Block> block;
+    bool mayStart = resident.size() < kResidentBlocks &&
+                    (resident.empty() || (resident.size() + 1) * blockBytes < kResidentBytes);
+    // Under way blocks take turns; a new one starts when all of them had theirs.
+    if (turn < resident.size()) {
+      block = std::move(resident[turn]);
+    } else if (mayStart) {
+      uint64_t next = launch.nextBlock.fetch_add(1);
+      if (next < launch.blocks) {
+        if (!worker.spare.empty()) {
+          block = std::move(worker.spare.back());
+          worker.spare.pop_back();
+        } else {
+          block = std::make_unique<Block>();
+        }
+        if (!startBlock(worker, *block, next)) {
+          launch.finish(LaunchStatus::outOfMemory);
+          break;
+        }
+        const ProgramFunction& f = launch.program->functions[0];
+        blockBytes =
+            block->sharedBytes + uint64_t{block->localStride} * block->threads +
+            block->warps.size() * (uint64_t{f.slots32} * 128 + uint64_t{f.slots64} * 256 + 4096);
+      } else {
+        launch.nextBlock.store(launch.blocks);
+        if (resident.empty()) break;
+        turn = 0;
+        continue;
+      }
+    } else {
+      turn = 0;
+      continue;
+    }
+    BlockStatus s = runBlock(*block, kBlockTurns);
+    if (s == BlockStatus::stopped) break;
+    if (s == BlockStatus::done) {
+      worker.spare.push_back(std::move(block));
+      if (turn < resident.size()) {
+        resident[turn] = std::move(resident.back());
+        resident.pop_back();
+      }
+    } else if (turn < resident.size()) {
+      resident[turn] = std::move(block);
+      ++turn;
+    } else {
+      resident.push_back(std::move(block));
+      turn = 0;
+    }
+    if (hasDeadline && Clock::now() > deadline) {
+      launch.finish(LaunchStatus::timeLimit);
+      break;
+    }
+  }
+}
+
+}  // namespace
+
+Device::Device(DeviceLimits limits) : limits_(limits), memory_(limits.memoryBytes) {}
+Device::~Device() = default;
+
+Module* Device::load(FileId file, const SourceManager& sources, DiagnosticEngine& diags) {
+  auto m = std::make_unique<PtxModule>(sources, memory_);
+  if (!m->load(file, diags)) return nullptr;
+  modules_.push_back(std::move(m));
+  return modules_.back().get();
+}
+
+void Device::unload(Module* module) {
+  modules_.erase(std::remove_if(modules_.begin(), modules_.end(),
+                                [&](const auto& m) { return m.get() == module; }),
+                 modules_.end());
+}
+
+LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
+                            DiagnosticEngine& diags) {
+  LaunchResult result;
+  const auto& module = static_cast<const PtxModule&>(*kernel.module);
+  const Program& plain = module.programFor(kernel, false);
+  SourceLoc at = plain.info.empty() ? SourceLoc() : plain.info[plain.functions[0].entry].loc;
+  if (!checkConfig(kernel, plain, config, limits_, Refusal{diags, result, at})) return result;
+  uint64_t blocks = uint64_t{config.grid[0]} * config.grid[1] * config.grid[2];
+  if (blocks == 0) return result;  // An empty grid is a success that touches nothing.
+
+  LaunchState launch;
+  std::vector<std::unique_ptr<Observer>> checkers = makeCheckers(config);
+  for (auto& c : checkers) launch.observers.push_back(c.get());
+  for (Observer* o : config.observers) launch.observers.push_back(o);
+  for (Observer* o : launch.observers) {
+    launch.observeInstructions = launch.observeInstructions || o->wantsInstructions();
+  }
+  bool observed = !launch.observers.empty();
+  launch.program = observed ? &module.programFor(kernel, true) : &plain;
+  launch.kernel = &kernel;
+  launch.config = &config;
+  launch.limits = &limits_;
+  launch.memory = &memory_;
+  launch.module = &module;
+  launch.goOnAfterFault = has(config.checks, Checks::mem);
+  launch.params = config.params;
+  launch.grid = config.grid;
+  launch.block = config.block;
+  launch.blocks = blocks;
+  for (const InstrRow* row : rowsOf("bar")) {
+    if (row->family == Family::warpSync) launch.warpSyncRow = row->index;
+  }
+  if (launch.program->usesHeap) launch.heap = memory_.allocate(kHeapBytes, 256, "the device heap");
+
+  unsigned threads =
+      config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
+  bool sequential = launch.program->usesOrderedAtomics && !config.anyOrder;
+  for (Observer* o : launch.observers) sequential = sequential || o->sequential();
+  if (sequential || config.seed != 0) threads = 1;
+  threads = static_cast<unsigned>(std::min<uint64_t>(std::min(threads, 256u), blocks));
+
+  auto start = Clock::now();
+  bool hasDeadline = config.maxSeconds > 0;
+  auto deadline = start + std::chrono::duration_cast<Clock::duration>(
+                              std::chrono::duration<double>(hasDeadline ? config.maxSeconds : 0));
+  for (Observer* o : launch.observers) o->launchBegin(launch);
+  std::vector<Worker> workers(threads);
+  for (Worker& w : workers) {
+    w.launch = &launch;
+    w.allocationCache.assign(launch.program->code.size(), &kNoAllocation);
+  }
+  std::vector<std::thread> pool;
+  for (unsigned i = 1; i < threads; ++i) {
+    pool.emplace_back([&, i] { work(launch, workers[i], deadline, hasDeadline); });
+  }
+  work(launch, workers[0], deadline, hasDeadline);
+  for (std::thread& t : pool) t.join();
+  for (Observer* o : launch.observers) o->launchEnd(launch);
+  result.stats.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  for (const Worker& w : workers) {
+    result.stats.instructions += w.instructions;
+    result.stats.laneInstructions += w.laneInstructions;
+  }
+  if (launch.heap != nullptr) memory_.free(launch.heap->begin);
+  result.status = static_cast<LaunchStatus>(launch.status.load());
+  if (result.status == LaunchStatus::ok && !launch.reports.empty())
+    result.status = LaunchStatus::faulted;
+  if (result.status == LaunchStatus::timeLimit) {
+    result.message = diags.report(DiagId::SimTimeLimit, SourceRange(at), {kernel.name}).message;
+  } else if (result.status == LaunchStatus::outOfMemory) {
+    result.message = diags.report(DiagId::SimHostMemory, SourceRange(at), {kernel.name}).message;
+  }
+  result.reports = std::move(launch.reports);
+  for (const Report& r : result.reports) emitReport(r, diags);
+  return result;
+}
+
+bool ParamPacker::add(std::span<const uint8_t> value) {
+  if (next_ >= kernel_.params.size()) return false;
+  const ParamInfo& p = kernel_.params[next_];
+  if (value.size() != p.bytes) return false;
+  std::memcpy(bytes_.data() + p.offset, value.data(), value.size());
+  ++next_;
+  return true;
+}
+
+}  // namespace mtlc::sim

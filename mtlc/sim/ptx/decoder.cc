@@ -1,0 +1,568 @@
+#include "mtlc/sim/ptx/decoder.h"
+
+#include <algorithm>
+
+#include "mtlc/sim/ptx/decoder_impl.h"
+#include "mtlc/sim/ptx/flow.h"
+
+namespace mtlc::sim::ptx {
+namespace {
+
+constexpr uint64_t kMaxFrameBytes = 1u << 20;
+constexpr uint64_t kMaxSharedBytes = 1u << 24;
+
+uint64_t alignUp(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
+
+uint64_t alignmentOf(const Variable& v) {
+  return std::max<uint64_t>(v.align, std::max<uint64_t>(v.elementBytes(), 1));
+}
+
+}  // namespace
+
+std::vector<ParamInfo> layoutParams(const Function& kernel, uint32_t& bytes) {
+  std::vector<ParamInfo> out;
+  uint64_t offset = 0;
+  for (const Variable& v : kernel.params) {
+    ParamInfo p;
+    p.name = std::string(v.name);
+    p.align = static_cast<uint32_t>(alignmentOf(v));
+    offset = alignUp(offset, p.align);
+    p.offset = static_cast<uint32_t>(offset);
+    p.bytes = static_cast<uint32_t>(std::min<uint64_t>(v.bytes(), UINT32_MAX));
+    p.type = v.type;
+    p.isArray = v.isArray;
+    offset += v.bytes();
+    if (offset > UINT32_MAX) offset = UINT32_MAX;
+    out.push_back(std::move(p));
+  }
+  bytes = static_cast<uint32_t>(offset);
+  return out;
+}
+
+// ---- KernelDecoder ----
+
+Ref KernelDecoder::constant32(uint32_t value) {
+  auto [it, fresh] = constants32_.emplace(value, kNoRef);
+  if (fresh) {
+    it->second = makeRef(File::constant, Bank::r32,
+                         static_cast<uint32_t>(program_->const32.size() / kLanes));
+    program_->const32.insert(program_->const32.end(), kLanes, value);
+  }
+  return it->second;
+}
+
+Ref KernelDecoder::constant64(uint64_t value) {
+  auto [it, fresh] = constants64_.emplace(value, kNoRef);
+  if (fresh) {
+    it->second = makeRef(File::constant, Bank::r64,
+                         static_cast<uint32_t>(program_->const64.size() / kLanes));
+    program_->const64.insert(program_->const64.end(), kLanes, value);
+  }
+  return it->second;
+}
+
+Ref KernelDecoder::constantPred(bool value) {
+  auto& ref = constantsPred_[value ? 1 : 0];
+  if (!ref) {
+    ref = makeRef(File::constant, Bank::pred, static_cast<uint32_t>(program_->constPred.size()));
+    program_->constPred.push_back(value ? kAllLanes : 0);
+  }
+  return *ref;
+}
+
+Ref KernelDecoder::special(Special s) {
+  auto [it, fresh] = specials_.emplace(static_cast<uint32_t>(s), kNoRef);
+  if (fresh) {
+    it->second =
+        makeRef(File::special, Bank::r32, static_cast<uint32_t>(program_->specials.size()));
+    program_->specials.push_back(s);
+  }
+  return it->second;
+}
+
+std::optional<uint32_t> KernelDecoder::functionIndex(const Function* f) const {
+  auto it = functionIndex_.find(f);
+  if (it == functionIndex_.end()) return std::nullopt;
+  return it->second;
+}
+
+std::optional<uint64_t> KernelDecoder::sharedOffset(const Variable* v) const {
+  auto it = shared_.find(v);
+  if (it == shared_.end()) return std::nullopt;
+  return it->second;
+}
+
+uint64_t KernelDecoder::placeShared(const Variable& v) {
+  auto it = shared_.find(&v);
+  if (it != shared_.end()) return it->second;
+  uint64_t offset = alignUp(program_->staticShared, alignmentOf(v));
+  if (offset + v.bytes() > kMaxSharedBytes) {
+    diags_.report(DiagId::PtxTooLarge, SourceRange(v.loc), {"shared memory", kMaxSharedBytes});
+    offset = 0;
+  } else {
+    program_->staticShared = static_cast<uint32_t>(offset + v.bytes());
+  }
+  shared_.emplace(&v, offset);
+  return offset;
+}
+
+void KernelDecoder::scanName(std::string_view name) {
+  const ModuleSymbol* s = symbols_.find(name);
+  if (s == nullptr) return;
+  if (s->kind == ModuleSymbol::Kind::function) {
+    if (s->function->hasBody && !s->function->isEntry &&
+        functionIndex_.emplace(s->function, static_cast<uint32_t>(reachable_.size())).second) {
+      reachable_.push_back(s->function);
+    }
+    return;
+  }
+  if (s->variable->space != Mod::shared) return;
+  if (s->variable->isExtern || s->variable->unsizedArray) {
+    if (std::find(dynamicShared_.begin(), dynamicShared_.end(), s->variable) ==
+        dynamicShared_.end()) {
+      dynamicShared_.push_back(s->variable);
+    }
+  } else {
+    placeShared(*s->variable);
+  }
+}
+
+void KernelDecoder::scanOperand(const Operand& o) {
+  if (!o.name.empty()) scanName(o.name);
+  for (const Operand& e : o.elements) scanOperand(e);
+}
+
+// Finds the functions and the shared variables that the kernel can reach, and lays out shared
+// memory: the offset of dynamic shared memory must be known before any code is made.
+void KernelDecoder::scan(const Function& kernel) {
+  reachable_.push_back(&kernel);
+  functionIndex_.emplace(&kernel, 0);
+  for (size_t i = 0; i < reachable_.size(); ++i) {
+    const Function& f = *reachable_[i];
+    for (const Variable& v : f.variables) {
+      if (v.space == Mod::shared) placeShared(v);
+    }
+    for (const Instruction& in : f.instructions) {
+      for (const Operand& o : in.operands) scanOperand(o);
+      for (const Operand& o : in.callArguments) scanOperand(o);
+    }
+    for (const auto& table : f.tables) {
+      for (auto [name, loc] : table) scanName(name);
+    }
+  }
+  // Function pointers may also come from initialised memory.
+  for (const Variable& v : symbols_.module().variables) {
+    for (const InitValue& e : v.init) {
+      if (!e.symbol.empty()) {
+        const ModuleSymbol* s = symbols_.find(e.symbol);
+        if (s != nullptr && s->kind == ModuleSymbol::Kind::function) scanName(e.symbol);
+      }
+    }
+  }
+  for (const Variable* v : dynamicShared_) {
+    program_->dynamicSharedAlign =
+        std::max(program_->dynamicSharedAlign, static_cast<uint32_t>(alignmentOf(*v)));
+  }
+  uint32_t align = std::max(program_->dynamicSharedAlign, 16u);
+  program_->dynamicSharedOffset = static_cast<uint32_t>(alignUp(program_->staticShared, align));
+  for (const Variable* v : dynamicShared_) shared_.emplace(v, program_->dynamicSharedOffset);
+}
+
+// The deepest sum of frames over the call graph, or recursion.
+void KernelDecoder::computeStack() {
+  std::vector<ProgramFunction>& fs = program_->functions;
+  std::vector<uint8_t> state(fs.size(), 0);  // 0 new, 1 open, 2 done
+  std::vector<uint64_t> depth(fs.size(), 0);
+  std::vector<std::pair<uint32_t, size_t>> path;
+  path.emplace_back(0, 0);
+  state[0] = 1;
+  while (!path.empty()) {
+    auto& [f, next] = path.back();
+    if (fs[f].indirectCalls) program_->recursive = true;
+    if (next < fs[f].callees.size()) {
+      uint32_t callee = fs[f].callees[next++];
+      if (state[callee] == 1) {
+        program_->recursive = true;
+      } else if (state[callee] == 0) {
+        state[callee] = 1;
+        path.emplace_back(callee, 0);
+      }
+      continue;
+    }
+    uint64_t deepest = 0;
+    for (uint32_t c : fs[f].callees) {
+      if (state[c] == 2) deepest = std::max(deepest, depth[c]);
+    }
+    depth[f] = alignUp(fs[f].localBytes, 16) + deepest;
+    state[f] = 2;
+    path.pop_back();
+  }
+  program_->localBytes = static_cast<uint32_t>(std::min<uint64_t>(depth[0], UINT32_MAX));
+}
+
+std::unique_ptr<Program> KernelDecoder::run(const Function& kernel) {
+  program_ = std::make_unique<Program>();
+  Program& p = *program_;
+  p.kernel = std::string(kernel.name);
+  p.params = layoutParams(kernel, p.paramBytes);
+  p.maxThreads = kernel.maxThreads;
+  p.requiredThreads = kernel.requiredThreads;
+  for (const auto& [index, name] : symbols_.module().files) {
+    if (index < 65536) {
+      if (p.files.size() <= index) p.files.resize(index + 1);
+      p.files[index] = name;
+    }
+  }
+  scan(kernel);
+  p.functions.resize(reachable_.size());
+  // Formal parameters first: calls may come before the callee is decoded.
+  for (size_t i = 0; i < reachable_.size(); ++i) {
+    ProgramFunction& f = p.functions[i];
+    f.name = std::string(reachable_[i]->name);
+    if (const ModuleSymbol* symbol = symbols_.find(f.name)) f.handle = symbol->address;
+    if (i == 0) continue;
+    uint64_t offset = 0;
+    uint32_t slots[2] = {0, 0};
+    auto place = [&](const std::vector<Variable>& formals, std::vector<FormalValue>& out) {
+      for (const Variable& v : formals) {
+        FormalValue value;
+        value.bytes = static_cast<uint32_t>(std::min<uint64_t>(v.bytes(), kMaxFrameBytes));
+        if (v.space == Mod::r) {
+          Bank bank = typeBits(v.type) == 64 ? Bank::r64 : Bank::r32;
+          value.ref = makeRef(File::frame, bank, slots[bank == Bank::r64 ? 1 : 0]++);
+        } else {
+          offset = alignUp(offset, alignmentOf(v));
+          value.offset = static_cast<uint32_t>(std::min(offset, kMaxFrameBytes));
+          offset += v.bytes();
+        }
+        out.push_back(value);
+      }
+    };
+    place(reachable_[i]->params, f.params);
+    place(reachable_[i]->returns, f.results);
+    f.localBytes = static_cast<uint32_t>(std::min(offset, kMaxFrameBytes + 1));
+    f.slots32 = slots[0];
+    f.slots64 = slots[1];
+  }
+  uint32_t order = 1;
+  for (uint32_t i = 0; i < reachable_.size(); ++i) {
+    FunctionDecoder(*this, *reachable_[i], i).run();
+    if (diags_.hasErrors()) continue;
+    order = orderBlocks(p, i, order);
+  }
+  if (!diags_.hasErrors()) computeStack();
+  p.realBefore.reserve(p.code.size() + 1);
+  uint32_t real = 0;
+  for (const Instr& in : p.code) {
+    p.realBefore.push_back(real);
+    real += (in.flags & kCountsAsNothing) == 0 ? 1 : 0;
+  }
+  p.realBefore.push_back(real);
+  return std::move(program_);
+}
+
+std::unique_ptr<Program> decodeKernel(const ModuleSymbols& symbols, const Function& kernel,
+                                      const DecodeOptions& options, DiagnosticEngine& diags) {
+  return KernelDecoder(symbols, options, diags).run(kernel);
+}
+
+void checkFunction(const ModuleSymbols& symbols, const Function& function,
+                   DiagnosticEngine& diags) {
+  KernelDecoder(symbols, DecodeOptions{}, diags).run(function);
+}
+
+// ---- FunctionDecoder: declarations and statements ----
+
+bool FunctionDecoder::error(DiagId id, SourceLoc loc, uint32_t length, DiagArgs args) {
+  k_.diags().report(id, SourceRange(loc, length), args);
+  return false;
+}
+
+// Labels are known before any instruction, with the scope they stand in.
+void FunctionDecoder::collectLabels() {
+  uint32_t scope = 0, next = 0;
+  scopeParents_.push_back(0);
+  for (const Statement& s : f_.body) {
+    switch (s.kind) {
+      case Statement::Kind::openScope:
+        scopeParents_.push_back(scope);
+        scope = ++next;
+        break;
+      case Statement::Kind::closeScope:
+        scope = scopeParents_[scope];
+        break;
+      case Statement::Kind::label:
+        if (!labels_[scope].emplace(s.name, Label{}).second) {
+          error(DiagId::PtxRedefined, s.loc, static_cast<uint32_t>(s.name.size()), {s.name});
+        }
+        break;
+      default:
+        break;
+    }
+  }
+  // Which of them are targets: others need no place to meet. Names are enough for that.
+  std::unordered_map<std::string_view, bool> used;
+  for (const Instruction& in : f_.instructions) {
+    if (in.opcode == "bra" && !in.operands.empty()) used[in.operands[0].name] = true;
+  }
+  for (const auto& table : f_.tables) {
+    for (auto [name, loc] : table) used[name] = true;
+  }
+  for (auto& [id, names] : labels_) {
+    for (auto& [name, label] : names) label.used = used.count(name) != 0;
+  }
+}
+
+FunctionDecoder::Label* FunctionDecoder::findLabel(std::string_view name, uint32_t scope) {
+  for (;;) {
+    auto it = labels_.find(scope);
+    if (it != labels_.end()) {
+      auto l = it->second.find(name);
+      if (l != it->second.end()) return &l->second;
+    }
+    if (scope == 0) return nullptr;
+    scope = scopeParents_[scope];
+  }
+}
+
+bool FunctionDecoder::addName(std::string_view name, const Local& local, SourceLoc loc) {
+  if (scopes_.back().names.emplace(name, local).second) return true;
+  return error(DiagId::PtxRedefined, loc, static_cast<uint32_t>(name.size()), {name});
+}
+
+uint64_t FunctionDecoder::placeLocal(const Variable& v) {
+  localBytes_ = alignUp(localBytes_, alignmentOf(v));
+  uint64_t offset = localBytes_;
+  localBytes_ += v.bytes();
+  if (localBytes_ > kMaxFrameBytes) {
+    error(DiagId::PtxTooLarge, v.loc, static_cast<uint32_t>(v.name.size()),
+          {"the frame of the function", kMaxFrameBytes});
+    localBytes_ = 0;
+    return 0;
+  }
+  return offset;
+}
+
+void FunctionDecoder::declareParams() {
+  ProgramFunction& pf = p_.functions[index_];
+  if (index_ == 0 && f_.isEntry) {
+    uint32_t bytes;
+    std::vector<ParamInfo> layout = layoutParams(f_, bytes);
+    for (size_t i = 0; i < f_.params.size(); ++i) {
+      Local l;
+      l.kind = Local::Kind::entryParam;
+      l.variable = &f_.params[i];
+      l.type = f_.params[i].type;
+      l.space = Space::param;
+      l.offset = layout[i].offset;
+      addName(f_.params[i].name, l, f_.params[i].loc);
+    }
+    return;
+  }
+  auto add = [&](const std::vector<Variable>& formals, const std::vector<FormalValue>& values) {
+    for (size_t i = 0; i < formals.size(); ++i) {
+      const Variable& v = formals[i];
+      Local l;
+      l.variable = &v;
+      l.type = v.type;
+      bool placed = i < values.size();  // A function checked on its own has no layout.
+      if (v.space == Mod::r) {
+        l.kind = Local::Kind::reg;
+        Bank bank = typeBits(v.type) == 64 ? Bank::r64 : Bank::r32;
+        l.slot = placed ? refIndex(values[i].ref) : newSlot(bank);
+      } else {
+        l.kind = Local::Kind::variable;
+        l.space = Space::local;
+        l.offset = placed ? values[i].offset : placeLocal(v);
+      }
+      addName(v.name, l, v.loc);
+    }
+  };
+  slots_[0] = pf.slots32;
+  slots_[1] = pf.slots64;
+  localBytes_ = pf.localBytes;
+  if (localBytes_ > kMaxFrameBytes) {
+    error(DiagId::PtxTooLarge, f_.loc, static_cast<uint32_t>(f_.name.size()),
+          {"the frame of the function", kMaxFrameBytes});
+    localBytes_ = 0;
+  }
+  add(f_.params, pf.params);
+  add(f_.returns, pf.results);
+}
+
+void FunctionDecoder::declare(const Variable& v) {
+  Local l;
+  l.variable = &v;
+  l.type = v.type;
+  l.vector = v.vector;
+  switch (v.space) {
+    case Mod::r:
+      if (v.isArray) {
+        error(DiagId::PtxUnknownType, v.loc, static_cast<uint32_t>(v.name.size()), {v.name});
+        return;
+      }
+      if (v.isRange) {
+        l.kind = Local::Kind::range;
+        l.count = v.rangeCount;
+        l.slot = static_cast<uint32_t>(rangeSlots_.size());
+        rangeSlots_.emplace_back();
+      } else {
+        l.kind = Local::Kind::reg;
+        Bank bank = v.type == Mod::pred      ? Bank::pred
+                    : typeBits(v.type) >= 64 ? Bank::r64
+                                             : Bank::r32;
+        l.slot = newSlot(bank);
+        unsigned more = (v.type == Mod::b128 ? 2u : 1u) * v.vector - 1;
+        for (unsigned i = 0; i < more; ++i) newSlot(bank);
+      }
+      break;
+    case Mod::local:
+    case Mod::param:
+      l.kind = Local::Kind::variable;
+      l.space = Space::local;
+      l.offset = placeLocal(v);
+      break;
+    case Mod::shared:
+      l.kind = Local::Kind::variable;
+      l.space = Space::shared;
+      l.offset = k_.placeShared(v);
+      break;
+    default:
+      // Function-scope global and const variables are module variables under a local name; the
+      // loader placed them by their unique names.
+      if (k_.symbols().find(v.name) == nullptr) {
+        error(DiagId::PtxUndefined, v.loc, static_cast<uint32_t>(v.name.size()), {v.name});
+      }
+      return;
+  }
+  addName(v.name, l, v.loc);
+}
+
+void FunctionDecoder::statement(const Statement& s) {
+  switch (s.kind) {
+    case Statement::Kind::openScope: {
+      NameScope scope;
+      scope.parent = scopes_.back().id;
+      scope.id = ++nextScope_;
+      scopes_.push_back(std::move(scope));
+      return;
+    }
+    case Statement::Kind::closeScope:
+      scopes_.pop_back();
+      return;
+    case Statement::Kind::variable:
+      declare(f_.variables[s.index]);
+      return;
+    case Statement::Kind::sourceLine:
+      line_ = f_.lines[s.index];
+      return;
+    case Statement::Kind::branchTargets:
+    case Statement::Kind::callTargets: {
+      Local l;
+      l.kind = Local::Kind::table;
+      l.index = s.index;
+      addName(s.name, l, s.loc);
+      return;
+    }
+    case Statement::Kind::prototype: {
+      Local l;
+      l.kind = Local::Kind::prototype;
+      l.index = s.index;
+      addName(s.name, l, s.loc);
+      return;
+    }
+    case Statement::Kind::label: {
+      Label& label = labels_[scopes_.back().id].at(s.name);
+      uint32_t here = static_cast<uint32_t>(p_.code.size());
+      const Instr* last = here > p_.functions[index_].entry ? &p_.code[here - 1] : nullptr;
+      bool reached = last != nullptr && last->op != Op::ret && last->op != Op::trap &&
+                     last->op != Op::branchTable && last->op != Op::join &&
+                     !((last->op == Op::branch || last->op == Op::exit) && last->guard == kNoRef);
+      if (label.used && reached) {
+        loc_ = s.loc;
+        Instr in;
+        in.op = Op::join;
+        in.flags = kCountsAsNothing;
+        emit(in);
+      }
+      label.target = static_cast<uint32_t>(p_.code.size());
+      return;
+    }
+    case Statement::Kind::instruction:
+      instruction(f_.instructions[s.index]);
+      return;
+  }
+}
+
+void FunctionDecoder::resolveFixups() {
+  for (const Fixup& fix : fixups_) {
+    Label* label = findLabel(fix.label, fix.scope);
+    if (label == nullptr || label->target == kNever) {
+      error(DiagId::PtxUndefined, fix.loc, static_cast<uint32_t>(fix.label.size()), {fix.label});
+      continue;
+    }
+    if (fix.inTable) {
+      p_.branchTables[p_.code[fix.instr].ext].targets[fix.tableEntry] = label->target;
+    } else {
+      p_.code[fix.instr].target = label->target;
+    }
+  }
+}
+
+void FunctionDecoder::run() {
+  ProgramFunction& pf = p_.functions[index_];
+  pf.entry = static_cast<uint32_t>(p_.code.size());
+  scopes_.emplace_back();
+  loc_ = f_.loc;
+  collectLabels();
+  declareParams();
+  if (!f_.isEntry) {
+    // The frame's place in local memory, for the addresses of its variables.
+    frameBase_ = scratch(Bank::r64);
+    emitMove(MoveKind::localAddress, *frameBase_, kNoRef);
+  }
+  for (const Statement& s : f_.body) {
+    if (k_.diags().full()) return;
+    statement(s);
+  }
+  // Whoever runs off the end returns.
+  Instr end;
+  end.op = f_.isEntry ? Op::exit : Op::ret;
+  end.flags = kCountsAsNothing;
+  emit(end);
+  resolveFixups();
+  ProgramFunction& done = p_.functions[index_];
+  done.end = static_cast<uint32_t>(p_.code.size());
+  done.slots32 = slots_[0];
+  done.slots64 = slots_[1];
+  done.slotsPred = slots_[2];
+  done.localBytes = static_cast<uint32_t>(localBytes_);
+}
+
+Instr& FunctionDecoder::emit(const Instr& in) {
+  p_.code.push_back(in);
+  Instr& out = p_.code.back();
+  out.row = row_;
+  InstrInfo info;
+  info.loc = loc_;
+  info.sourceFile = line_.file;
+  info.sourceLine = line_.line;
+  info.sourceColumn = line_.column;
+  info.function = index_;
+  p_.info.push_back(info);
+  return out;
+}
+
+void FunctionDecoder::emitMove(MoveKind kind, Ref dst, Ref src, int64_t imm) {
+  Instr in;
+  in.op = Op::lane;
+  in.fn = k_.lanes().move(kind);
+  in.dst = dst;
+  in.src[0] = src;
+  in.imm = imm;
+  in.guard = guard_;
+  in.flags = kCountsAsNothing;
+  emit(in);
+}
+
+}  // namespace mtlc::sim::ptx

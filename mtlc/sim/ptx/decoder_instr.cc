@@ -1,0 +1,694 @@
+// Instructions that compute and access memory.
+
+#include "mtlc/sim/ptx/decoder_impl.h"
+
+namespace mtlc::sim::ptx {
+namespace {
+
+Space spaceOfForm(const Form& f, bool& param) {
+  param = false;
+  switch (f.firstOf({Mod::constSpace, Mod::global, Mod::local, Mod::param, Mod::paramEntry,
+                     Mod::paramFunc, Mod::shared, Mod::sharedCta, Mod::sharedCluster})) {
+    case Mod::constSpace:
+      return Space::constant;
+    case Mod::global:
+      return Space::global;
+    case Mod::local:
+      return Space::local;
+    case Mod::param:
+    case Mod::paramEntry:
+    case Mod::paramFunc:
+      param = true;
+      return Space::param;
+    case Mod::shared:
+    case Mod::sharedCta:
+    case Mod::sharedCluster:
+      return Space::shared;
+    default:
+      // ldu and the .nc forms without a space mean global.
+      return f.row->opcode == "ldu" ? Space::global : Space::generic;
+  }
+}
+
+std::string describe(const Instruction& in) { return std::string(in.spelling); }
+
+}  // namespace
+
+const Form* FunctionDecoder::matchForm(const Instruction& in) {
+  // One spelling may have rows that differ in their operands only.
+  auto key = in.spelling;
+  auto known = forms_.find(key);
+  if (known != forms_.end() && known->second.row != nullptr) {
+    const InstrRow& row = *known->second.row;
+    size_t least = 0;
+    for (const OperandSpec& s : row.operands) least += s.optional ? 0 : 1;
+    if (row.controlOperands ||
+        (in.operands.size() >= least && in.operands.size() <= row.operands.size())) {
+      return &known->second;
+    }
+  }
+  auto rows = rowsOf(in.opcode);
+  if (rows.empty()) {
+    error(DiagId::PtxUnknownOpcode, in.loc, static_cast<uint32_t>(in.opcode.size()), {in.opcode});
+    return nullptr;
+  }
+  Form form;
+  const InstrRow* wrongCount = nullptr;
+  for (const InstrRow* row : rows) {
+    if (!matchRow(*row, in.mods, form)) continue;
+    size_t least = 0;
+    for (const OperandSpec& s : row->operands) least += s.optional ? 0 : 1;
+    if (!row->controlOperands &&
+        (in.operands.size() < least || in.operands.size() > row->operands.size())) {
+      wrongCount = row;
+      continue;
+    }
+    const Module& m = k_.symbols().module();
+    if (m.version < row->ptx) {
+      error(DiagId::PtxNeedsVersion, in.loc, in.length,
+            {describe(in), row->ptx / 10, row->ptx % 10});
+      return nullptr;
+    }
+    if (m.sm < row->sm) {
+      error(DiagId::PtxNeedsTarget, in.loc, in.length, {describe(in), row->sm, m.target});
+      return nullptr;
+    }
+    Form& kept = forms_[key];
+    kept = form;
+    return &kept;
+  }
+  if (wrongCount != nullptr) {
+    error(DiagId::PtxOperandCount, in.loc, in.length,
+          {describe(in), wrongCount->operands.size(), in.operands.size()});
+    return nullptr;
+  }
+  std::string known_forms;
+  for (size_t i = 0; i < rows.size() && i < 4; ++i) {
+    if (i != 0) known_forms += ", ";
+    known_forms += rows[i]->pattern;
+  }
+  if (rows.size() > 4) known_forms += ", …";
+  error(DiagId::PtxUnknownForm, in.loc, in.length, {describe(in), known_forms});
+  return nullptr;
+}
+
+Ref FunctionDecoder::guardRef(const Instruction& in) {
+  if (in.guard.empty()) return kNoRef;
+  auto r = findRegister(in.guard, {}, in.loc);
+  if (!r) return kNoRef;
+  if (r->type != Mod::pred) {
+    error(DiagId::PtxOperandType, in.loc, in.length, {in.guard, typeRow(r->type).name, "pred"});
+    return kNoRef;
+  }
+  return r->ref | (in.guardNegated ? kNegate : 0);
+}
+
+void FunctionDecoder::instruction(const Instruction& in) {
+  loc_ = in.loc;
+  row_ = 0;
+  const Form* form = matchForm(in);
+  if (form == nullptr) return;
+  row_ = form->row->index;
+  guard_ = guardRef(in);
+  switch (form->row->family) {
+    case Family::mov:
+      moveInstruction(in, *form);
+      break;
+    case Family::ld:
+    case Family::st:
+      memoryInstruction(in, *form);
+      break;
+    case Family::atom:
+    case Family::red:
+      atomicInstruction(in, *form);
+      break;
+    case Family::fence:
+      fenceInstruction(in, *form);
+      break;
+    case Family::barSync:
+    case Family::barArrive:
+    case Family::barRed:
+      beginGuarded(in);
+      barrierInstruction(in, *form);
+      endGuarded();
+      break;
+    case Family::bra:
+      branchInstruction(in, *form);
+      break;
+    case Family::brx:
+      beginGuarded(in);
+      branchTableInstruction(in, *form);
+      endGuarded();
+      break;
+    case Family::call:
+      beginGuarded(in);
+      callInstruction(in, *form);
+      endGuarded();
+      break;
+    case Family::ret:
+    case Family::exit:
+    case Family::trap:
+    case Family::brkpt:
+    case Family::nanosleep:
+    case Family::prefetch:
+      simpleControl(in, *form);
+      break;
+    case Family::shflSync:
+    case Family::voteSync:
+    case Family::matchSync:
+    case Family::reduxSync:
+    case Family::electSync:
+    case Family::warpSync:
+      beginGuarded(in);
+      genericInstruction(in, *form);
+      endGuarded();
+      break;
+    default:
+      genericInstruction(in, *form);
+      break;
+  }
+  guard_ = kNoRef;
+}
+
+bool FunctionDecoder::genericInstruction(const Instruction& in, const Form& form) {
+  const InstrRow& row = *form.row;
+  Instr out;
+  out.op = familyKind(row.family) == FamilyKind::collective ? Op::collective : Op::lane;
+  out.guard = guard_;
+  out.ext = kNoRef;
+  out.fn = k_.lanes().select(form);
+  out.imm = k_.lanes().details(form);
+  if (out.fn == nullptr) {
+    return error(DiagId::PtxUnknownForm, in.loc, in.length, {describe(in), row.pattern});
+  }
+  unsigned sources = 0;
+  // A relaxed destination in the other register bank is written through a temporary.
+  Ref widenTo = kNoRef;
+  bool widenSigned = false;
+  for (size_t i = 0; i < in.operands.size(); ++i) {
+    const OperandSpec& spec = row.operands[i];
+    const Operand& o = in.operands[i];
+    Type type = operandType(spec, form);
+    switch (spec.role) {
+      case OperandRole::dest: {
+        if (o.kind == Operand::Kind::sink && o.pair.empty()) {
+          out.dst = scratch(typeBits(type) == 64 ? Bank::r64
+                            : type == Mod::pred  ? Bank::pred
+                                                 : Bank::r32);
+          break;
+        }
+        if (!o.pair.empty() && !spec.predicatePair) {
+          return error(DiagId::PtxOperandKind, o.loc, static_cast<uint32_t>(o.name.size()),
+                       {"a pair of destinations"});
+        }
+        Type regType;
+        auto dst = destination(o, type, spec.relaxed, &regType);
+        auto pair = pairDestination(o);
+        if (!dst || !pair) return false;
+        out.dst = *dst;
+        if (spec.predicatePair) out.ext = *pair;
+        if (spec.relaxed) {
+          out.imm |= typeBits(regType);
+          if (refBank(*dst) == Bank::r64 && typeBits(type) < 64) {
+            widenTo = *dst;
+            widenSigned = typeClass(type) == TypeClass::signedInt;
+            out.dst = scratch(Bank::r32);
+          }
+        }
+        break;
+      }
+      case OperandRole::source: {
+        auto ref = source(o, type, spec.relaxed, spec.negatable, nullptr);
+        if (!ref) return false;
+        if (spec.relaxed && refBank(*ref) == Bank::r64 && typeBits(type) < 64) {
+          Ref t = scratch(Bank::r32);
+          emitMove(MoveKind::truncate, t, *ref);
+          ref = t;
+        }
+        out.src[sources++] = *ref;
+        break;
+      }
+      case OperandRole::address: {
+        auto ref = addressValue(o, type);
+        if (!ref) return false;
+        out.src[sources++] = *ref;
+        break;
+      }
+      case OperandRole::integer: {
+        uint64_t bits;
+        if (o.kind != Operand::Kind::constant) {
+          return error(DiagId::PtxOperandKind, o.loc, static_cast<uint32_t>(o.name.size()),
+                       {"anything but a constant"});
+        }
+        if (!immediateBits(o.value, type, o.loc, bits)) return false;
+        out.imm = static_cast<int64_t>(bits);
+        break;
+      }
+      default:
+        return error(DiagId::PtxOperandKind, o.loc, 0, {"an operand of this form"});
+    }
+  }
+  if (out.op == Op::collective) {
+    out.size = static_cast<uint8_t>(sources - 1);  // Which source is the mask.
+  }
+  emit(out);
+  if (widenTo != kNoRef) {
+    emitMove(widenSigned ? MoveKind::signExtend : MoveKind::zeroExtend, widenTo, out.dst);
+  }
+  return true;
+}
+
+// mov d, a: registers, constants, special registers, addresses, and vectors that pack or unpack
+// (PTX ISA 9.7.9.1).
+bool FunctionDecoder::moveInstruction(const Instruction& in, const Form& form) {
+  if (!operandCount(in, 2, 2)) return false;
+  Type type = form.types[0];
+  const Operand& d = in.operands[0];
+  const Operand& a = in.operands[1];
+  if (d.kind == Operand::Kind::vector) return unpackMove(in, form);
+  if (a.kind == Operand::Kind::vector) return packMove(in, form);
+  if (type == Mod::b128) {
+    auto from = findRegister(a.name, a.component, a.loc);
+    auto to = findRegister(d.name, d.component, d.loc);
+    if (!from || !to) return false;
+    if (from->type != Mod::b128 || to->type != Mod::b128) {
+      return error(DiagId::PtxOperandType, in.loc, in.length,
+                   {a.name, typeRow(from->type).name, "b128"});
+    }
+    emitMove(MoveKind::r64, to->ref, from->ref);
+    emitMove(MoveKind::r64, to->ref + 1, from->ref + 1);
+    return true;
+  }
+  Type regType;
+  auto dst = destination(d, type, false, &regType);
+  if (!dst) return false;
+  Instr out;
+  out.op = Op::lane;
+  out.guard = guard_;
+  out.dst = *dst;
+  bool wide = typeBits(type) == 64;
+  MoveKind kind = type == Mod::pred ? MoveKind::pred : wide ? MoveKind::r64 : MoveKind::r32;
+  if (a.kind == Operand::Kind::name && findLocal(a.name, nullptr) == nullptr && a.name[0] == '%') {
+    // Registers that change, and static ones in other widths than 32 bits.
+    if (a.name == "%clock" || a.name == "%globaltimer_lo") {
+      kind = MoveKind::clock32;
+    } else if (a.name == "%clock_hi" || a.name == "%globaltimer_hi") {
+      kind = MoveKind::clockHi;
+    } else if (a.name == "%clock64" || a.name == "%globaltimer") {
+      kind = MoveKind::clock64;
+    } else if (a.name == "%gridid" || a.name == "%current_graph_exec") {
+      out.src[0] = wide ? k_.constant64(0) : k_.constant32(0);
+      out.fn = k_.lanes().move(kind);
+      emit(out);
+      return true;
+    } else if (a.name == "%is_explicit_cluster" && type == Mod::pred) {
+      out.src[0] = k_.constantPred(false);
+      out.fn = k_.lanes().move(kind);
+      emit(out);
+      return true;
+    } else if (auto ref = specialRegister(a.name, a.component)) {
+      TypeClass cls = typeClass(type);
+      if (type == Mod::pred || cls == TypeClass::floating) {
+        return error(DiagId::PtxOperandType, a.loc, static_cast<uint32_t>(a.name.size()),
+                     {a.name, "u32", typeRow(type).name});
+      }
+      out.src[0] = *ref;
+      if (wide) {
+        kind = MoveKind::zeroExtend;
+      } else if (typeBits(type) == 16) {
+        // The low half.
+        out.ext = static_cast<uint32_t>(p_.operandLists.size());
+        p_.operandLists.insert(p_.operandLists.end(), {*dst, kNoRef});
+        kind = MoveKind::unpack16;
+      }
+      out.fn = k_.lanes().move(kind);
+      emit(out);
+      return true;
+    } else {
+      return error(DiagId::PtxUndefined, a.loc, static_cast<uint32_t>(a.name.size()), {a.name});
+    }
+    bool isWide = kind == MoveKind::clock64;
+    if (isWide != wide || typeBits(type) < 32 || typeClass(type) == TypeClass::floating) {
+      return error(DiagId::PtxOperandType, a.loc, static_cast<uint32_t>(a.name.size()),
+                   {a.name, isWide ? "u64" : "u32", typeRow(type).name});
+    }
+    out.fn = k_.lanes().move(kind);
+    emit(out);
+    return true;
+  }
+  if (a.kind == Operand::Kind::name) {
+    if (auto address = symbolAddress(a)) {
+      TypeClass cls = typeClass(type);
+      if (typeBits(type) < 32 || cls == TypeClass::floating || cls == TypeClass::packed) {
+        return error(DiagId::PtxOperandType, a.loc, static_cast<uint32_t>(a.name.size()),
+                     {a.name, "an address", typeRow(type).name});
+      }
+      if (address->frameRelative && frameBase_) {
+        out.imm = static_cast<int64_t>(address->value);
+        kind = wide ? MoveKind::localAddress : MoveKind::localAddress32;
+      } else {
+        out.src[0] = wide ? k_.constant64(address->value)
+                          : k_.constant32(static_cast<uint32_t>(address->value));
+      }
+      out.fn = k_.lanes().move(kind);
+      emit(out);
+      return true;
+    }
+  }
+  auto src = source(a, type, false, type == Mod::pred, nullptr);
+  if (!src) return false;
+  out.src[0] = *src;
+  out.fn = k_.lanes().move(kind);
+  emit(out);
+  return true;
+}
+
+namespace {
+// What a vector of `count` elements in a type of `bits` is.
+std::optional<MoveKind> packKind(unsigned bits, size_t count, bool unpack, Type& element) {
+  if (bits == 16 && count == 2) {
+    element = Mod::b8;
+    return unpack ? MoveKind::unpack8x2 : MoveKind::pack8x2;
+  }
+  if (bits == 32 && count == 2) {
+    element = Mod::b16;
+    return unpack ? MoveKind::unpack16 : MoveKind::pack16;
+  }
+  if (bits == 32 && count == 4) {
+    element = Mod::b8;
+    return unpack ? MoveKind::unpack8x4 : MoveKind::pack8x4;
+  }
+  if (bits == 64 && count == 2) {
+    element = Mod::b32;
+    return unpack ? MoveKind::unpack32 : MoveKind::pack32;
+  }
+  if (bits == 64 && count == 4) {
+    element = Mod::b16;
+    return unpack ? MoveKind::unpack16x4 : MoveKind::pack16x4;
+  }
+  return std::nullopt;
+}
+}  // namespace
+
+bool FunctionDecoder::packMove(const Instruction& in, const Form& form) {
+  Type type = form.types[0];
+  const Operand& v = in.operands[1];
+  if (type == Mod::b128 && v.elements.size() == 2) {
+    auto to = findRegister(in.operands[0].name, in.operands[0].component, in.operands[0].loc);
+    auto lo = source(v.elements[0], Mod::b64, false, false, nullptr);
+    auto hi = source(v.elements[1], Mod::b64, false, false, nullptr);
+    if (!to || !lo || !hi) return false;
+    if (to->type != Mod::b128) {
+      return error(DiagId::PtxOperandType, in.loc, in.length,
+                   {in.operands[0].name, typeRow(to->type).name, "b128"});
+    }
+    emitMove(MoveKind::r64, to->ref, *lo);
+    emitMove(MoveKind::r64, to->ref + 1, *hi);
+    return true;
+  }
+  Type element;
+  auto kind = packKind(typeBits(type), v.elements.size(), false, element);
+  if (!kind || typeClass(type) != TypeClass::bits) {
+    return error(DiagId::PtxOperandKind, v.loc, 1, {"a vector of this length"});
+  }
+  auto dst = destination(in.operands[0], type, false, nullptr);
+  if (!dst) return false;
+  Instr out;
+  out.op = Op::lane;
+  out.guard = guard_;
+  out.dst = *dst;
+  for (size_t i = 0; i < v.elements.size(); ++i) {
+    // Bytes come from 16-bit registers or from registers of their own width.
+    auto ref = source(v.elements[i], element, element == Mod::b8, false, nullptr);
+    if (!ref) return false;
+    out.src[i] = *ref;
+  }
+  out.fn = k_.lanes().move(*kind);
+  emit(out);
+  return true;
+}
+
+bool FunctionDecoder::unpackMove(const Instruction& in, const Form& form) {
+  Type type = form.types[0];
+  const Operand& v = in.operands[0];
+  if (type == Mod::b128 && v.elements.size() == 2) {
+    auto from = findRegister(in.operands[1].name, in.operands[1].component, in.operands[1].loc);
+    auto lo = destination(v.elements[0], Mod::b64, false, nullptr);
+    auto hi = destination(v.elements[1], Mod::b64, false, nullptr);
+    if (!from || !lo || !hi) return false;
+    if (from->type != Mod::b128) {
+      return error(DiagId::PtxOperandType, in.loc, in.length,
+                   {in.operands[1].name, typeRow(from->type).name, "b128"});
+    }
+    emitMove(MoveKind::r64, *lo, from->ref);
+    emitMove(MoveKind::r64, *hi, from->ref + 1);
+    return true;
+  }
+  Type element;
+  auto kind = packKind(typeBits(type), v.elements.size(), true, element);
+  if (!kind || typeClass(type) != TypeClass::bits) {
+    return error(DiagId::PtxOperandKind, v.loc, 1, {"a vector of this length"});
+  }
+  auto src = source(in.operands[1], type, false, false, nullptr);
+  if (!src) return false;
+  std::vector<Ref> list;
+  for (const Operand& e : v.elements) {
+    if (e.kind == Operand::Kind::sink) {
+      list.push_back(kNoRef);
+      continue;
+    }
+    auto ref = destination(e, element, element == Mod::b8, nullptr);
+    if (!ref) return false;
+    if (refBank(*ref) != Bank::r32) {
+      return error(DiagId::PtxOperandType, e.loc, static_cast<uint32_t>(e.name.size()),
+                   {e.name, "64 bits wide", typeRow(element).name});
+    }
+    list.push_back(*ref);
+  }
+  Instr out;
+  out.op = Op::lane;
+  out.guard = guard_;
+  out.src[0] = *src;
+  out.ext = static_cast<uint32_t>(p_.operandLists.size());
+  p_.operandLists.insert(p_.operandLists.end(), list.begin(), list.end());
+  out.fn = k_.lanes().move(*kind);
+  emit(out);
+  return true;
+}
+
+void FunctionDecoder::memoryOrder(const Form& form, Instr& out) {
+  Order order = Order::weak;
+  if (form.has(Mod::relaxed) || form.has(Mod::volatileMod)) order = Order::relaxed;
+  if (form.has(Mod::acquire)) order = Order::acquire;
+  if (form.has(Mod::release)) order = Order::release;
+  if (form.has(Mod::acqRel)) order = Order::acqRel;
+  if (form.has(Mod::sc)) order = Order::sc;
+  Scope scope = Scope::cta;
+  if (form.has(Mod::cluster)) scope = Scope::cluster;
+  if (form.has(Mod::gpu) || form.has(Mod::gl)) scope = Scope::gpu;
+  if (form.has(Mod::sys) || form.has(Mod::volatileMod)) scope = Scope::sys;
+  bool atomic = form.row->family == Family::atom || form.row->family == Family::red;
+  // atom and red are relaxed at gpu scope unless they say otherwise (PTX ISA, atom).
+  if (atomic && order == Order::weak) order = Order::relaxed;
+  if (atomic && form.firstOf({Mod::cta, Mod::cluster, Mod::gpu, Mod::sys}) == Mod::none) {
+    scope = Scope::gpu;
+  }
+  out.orderScope =
+      static_cast<uint8_t>(static_cast<uint8_t>(order) | static_cast<uint8_t>(scope) << 4);
+  if (form.has(Mod::volatileMod)) out.flags |= kVolatile;
+}
+
+// The registers of a vector operand, or the one of a scalar operand.
+bool FunctionDecoder::vectorRegisters(const Operand& o, unsigned count, Type type, bool dest,
+                                      std::vector<Ref>& refs, bool& wide, Type& regType) {
+  auto one = [&](const Operand& e) {
+    Type t = type;
+    if (dest && e.kind == Operand::Kind::sink) {
+      refs.push_back(kNoRef);
+      return true;
+    }
+    auto ref = dest ? destination(e, type, true, &t) : source(e, type, true, false, &t);
+    if (!ref) return false;
+    if (!refs.empty() && refs.back() != kNoRef && refBank(refs.back()) != refBank(*ref)) {
+      // Constants and registers of other widths: bring them to one bank.
+      return error(DiagId::PtxOperandType, e.loc, static_cast<uint32_t>(e.name.size()),
+                   {e.name, typeRow(t).name, typeRow(type).name});
+    }
+    wide = refBank(*ref) == Bank::r64;
+    regType = t;
+    refs.push_back(*ref);
+    return true;
+  };
+  if (count == 1 && o.kind != Operand::Kind::vector) return one(o);
+  if (o.kind == Operand::Kind::name && count > 1) {
+    // A vector register by its name.
+    for (std::string_view c : {"x", "y", "z", "w"}) {
+      if (refs.size() == count) break;
+      Operand e = o;
+      e.component = c;
+      if (!one(e)) return false;
+    }
+    return refs.size() == count;
+  }
+  if (o.kind != Operand::Kind::vector || o.elements.size() != count) {
+    return error(DiagId::PtxOperandKind, o.loc, 1, {"a vector of this length"});
+  }
+  for (const Operand& e : o.elements) {
+    if (!one(e)) return false;
+  }
+  return true;
+}
+
+bool FunctionDecoder::memoryInstruction(const Instruction& in, const Form& form) {
+  bool isLoad = form.row->family == Family::ld;
+  size_t addressAt = isLoad ? 1 : 0, valueAt = isLoad ? 0 : 1;
+  bool hint = form.has(Mod::l2CacheHint);
+  if (!operandCount(in, hint ? 3 : 2, hint ? 3 : 2)) return false;
+  Type type = form.types[0];
+  unsigned count = form.has(Mod::v8) ? 8 : form.has(Mod::v4) ? 4 : form.has(Mod::v2) ? 2 : 1;
+  unsigned bits = typeBits(type);
+  unsigned limit = form.has(Mod::v8) || (count == 4 && bits == 64) ? 256 : 128;
+  if (count * bits > limit) {
+    return error(DiagId::PtxUnknownForm, in.loc, in.length, {describe(in), form.row->pattern});
+  }
+  Instr out;
+  out.op = Op::memory;
+  out.guard = guard_;
+  out.size = static_cast<uint8_t>(bits / 8);
+  out.count = static_cast<uint8_t>(count);
+  out.target = 0xffffffffu;
+  memoryOrder(form, out);
+  bool param;
+  Space asked = spaceOfForm(form, param);
+  if (!memoryOperand(in.operands[addressAt], asked, param, out)) return false;
+  if (param && !isLoad && out.space == Space::param) {
+    return error(DiagId::PtxWrongSpace, in.loc, in.length,
+                 {"the parameter", "param of a kernel", "writable"});
+  }
+  if (hint && !source(in.operands[2], Mod::b64, false, false, nullptr)) return false;
+
+  MemoryShape shape;
+  shape.bytes = out.size;
+  shape.isSigned = typeClass(type) == TypeClass::signedInt;
+  shape.space = out.space;
+  shape.observed = k_.options().observed;
+  std::vector<Ref> refs;
+  Type regType = type;
+  const Operand& value = in.operands[valueAt];
+  if (type == Mod::b128) {
+    auto r = findRegister(value.name, value.component, value.loc);
+    if (!r) return false;
+    if (r->type != Mod::b128) {
+      return error(DiagId::PtxOperandType, value.loc, static_cast<uint32_t>(value.name.size()),
+                   {value.name, typeRow(r->type).name, "b128"});
+    }
+    refs = {r->ref, r->ref + 1};
+    shape.wideRegister = true;
+    shape.bytes = 8;
+    out.size = 8;
+    out.count = 2;
+  } else if (!vectorRegisters(value, count, type, isLoad, refs, shape.wideRegister, regType)) {
+    return false;
+  }
+  if (typeBits(regType) == 16) out.target = 0xffffu;
+  if (out.count == 1) {
+    (isLoad ? out.dst : out.src[1]) = refs[0];
+    out.ext = 0;
+  } else {
+    out.ext = static_cast<uint32_t>(p_.operandLists.size());
+    p_.operandLists.insert(p_.operandLists.end(), refs.begin(), refs.end());
+  }
+  out.fn = isLoad ? k_.lanes().load(shape) : k_.lanes().store(shape);
+  if (out.fn == nullptr) {
+    return error(DiagId::PtxUnknownForm, in.loc, in.length, {describe(in), form.row->pattern});
+  }
+  emit(out);
+  return true;
+}
+
+bool FunctionDecoder::wideAtomic(const Instruction& in, const Form& form, Instr& out) {
+  std::vector<Ref> list;
+  bool cas = form.has(Mod::cas);
+  for (size_t i : {size_t{0}, size_t{2}, size_t{3}}) {
+    if (i == 3 && !cas) break;
+    const Operand& o = in.operands[i];
+    if (i == 0 && o.kind == Operand::Kind::sink) {
+      list.insert(list.end(), {kNoRef, kNoRef});
+      continue;
+    }
+    auto r = findRegister(o.name, o.component, o.loc);
+    if (!r) return false;
+    if (r->type != Mod::b128) {
+      return error(DiagId::PtxOperandType, o.loc, static_cast<uint32_t>(o.name.size()),
+                   {o.name, typeRow(r->type).name, "b128"});
+    }
+    list.insert(list.end(), {r->ref, r->ref + 1});
+  }
+  out.size = 8;
+  out.count = 2;
+  out.dst = list[0];
+  out.ext = static_cast<uint32_t>(p_.operandLists.size());
+  p_.operandLists.insert(p_.operandLists.end(), list.begin(), list.end());
+  return true;
+}
+
+// atom d, [a], b{, c}{, policy}; red [a], b{, policy}
+bool FunctionDecoder::atomicInstruction(const Instruction& in, const Form& form) {
+  bool isAtom = form.row->family == Family::atom;
+  bool cas = form.has(Mod::cas), hint = form.has(Mod::l2CacheHint);
+  size_t want = (isAtom ? 3u : 2u) + (cas ? 1u : 0u) + (hint ? 1u : 0u);
+  if (!operandCount(in, want, want)) return false;
+  Type type = form.types[0];
+  Instr out;
+  out.op = Op::memory;
+  out.guard = guard_;
+  out.size = static_cast<uint8_t>(typeBits(type) / 8);
+  memoryOrder(form, out);
+  bool param;
+  size_t at = isAtom ? 1 : 0;
+  if (!memoryOperand(in.operands[at], spaceOfForm(form, param), false, out)) return false;
+  if (type == Mod::b128) {
+    if (!wideAtomic(in, form, out)) return false;
+  } else {
+    auto b = source(in.operands[at + 1], type, false, false, nullptr);
+    if (!b) return false;
+    out.src[1] = *b;
+    if (cas) {
+      auto c = source(in.operands[at + 2], type, false, false, nullptr);
+      if (!c) return false;
+      out.src[2] = *c;
+    }
+    if (isAtom && in.operands[0].kind != Operand::Kind::sink) {
+      auto d = destination(in.operands[0], type, false, nullptr);
+      if (!d) return false;
+      out.dst = *d;
+    }
+  }
+  if (hint && !source(in.operands[want - 1], Mod::b64, false, false, nullptr)) return false;
+  out.fn = k_.lanes().atomic(form, k_.options().observed);
+  // A returned value, a float sum or an exchange shows the order of the blocks.
+  bool commutes = out.dst == kNoRef && typeClass(type) != TypeClass::floating &&
+                  typeClass(type) != TypeClass::packed && !cas && !form.has(Mod::exch) &&
+                  !form.has(Mod::inc) && !form.has(Mod::dec);
+  if (out.space != Space::shared && !commutes) p_.usesOrderedAtomics = true;
+  emit(out);
+  return true;
+}
+
+bool FunctionDecoder::fenceInstruction(const Instruction& in, const Form& form) {
+  if (!operandCount(in, 0, 0)) return false;
+  Instr out;
+  out.op = Op::fence;
+  out.guard = guard_;
+  memoryOrder(form, out);
+  Order order = form.has(Mod::acquire)                       ? Order::acquire
+                : form.has(Mod::release)                     ? Order::release
+                : form.has(Mod::acqRel)                      ? Order::acqRel
+                : form.has(Mod::sc) || in.opcode == "membar" ? Order::sc
+                                                             : Order::acqRel;
+  out.orderScope = static_cast<uint8_t>((out.orderScope & 0xf0) | static_cast<uint8_t>(order));
+  emit(out);
+  return true;
+}
+
+}  // namespace mtlc::sim::ptx

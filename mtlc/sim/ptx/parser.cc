@@ -1,0 +1,519 @@
+// Module level of PTX: header, variables, functions and their directives.
+
+#include "mtlc/sim/ptx/parser.h"
+
+#include <algorithm>
+
+#include "mtlc/sim/ptx/parser_impl.h"
+
+namespace mtlc::sim::ptx {
+
+Module parse(FileId file, const SourceManager& sources, DiagnosticEngine& diags) {
+  if (sources.text(file).size() > kMaxFileBytes) {
+    diags.report(DiagId::PtxTooLarge, SourceLoc(file, 1, 1), {"the file", kMaxFileBytes});
+    return Module{};
+  }
+  return Parser(lex(file, sources, diags), file, diags).run();
+}
+
+bool Parser::expect(uint16_t p) {
+  if (accept(p)) return true;
+  char text[5] = {'\'', static_cast<char>(p & 0xff), '\'', 0, 0};
+  return unexpected(text);
+}
+
+std::string_view Parser::expectName() {
+  if (peek().kind == Tok::ident) return take().text;
+  unexpected("a name");
+  return {};
+}
+
+bool Parser::unexpected(std::string_view what) {
+  const Token& t = peek();
+  std::string found = t.kind == Tok::eof       ? "the end of the file"
+                      : t.kind == Tok::dotWord ? "'." + std::string(t.text) + "'"
+                                               : "'" + std::string(t.text) + "'";
+  diags_.report(DiagId::PtxExpected, rangeOf(t), {what, found});
+  return false;
+}
+
+void Parser::syncStatement() {
+  while (!atEnd() && !isPunct(';') && !isPunct('}')) take();
+  accept(';');
+}
+
+void Parser::skipBraces() {
+  size_t depth = 0;
+  while (!atEnd()) {
+    if (isPunct('{')) ++depth;
+    if (isPunct('}') && --depth == 0) {
+      take();
+      return;
+    }
+    take();
+  }
+}
+
+Module Parser::run() {
+  header();
+  while (!atEnd() && !diags_.full()) {
+    size_t before = pos_;
+    topLevel();
+    if (pos_ == before) take();
+  }
+  return std::move(module_);
+}
+
+void Parser::header() {
+  if (!acceptDot("version")) {
+    unexpected("'.version'");
+    return;
+  }
+  const Token v = take();
+  size_t point = v.text.find('.');
+  bool ok = v.kind == Tok::float64 && point != std::string_view::npos && v.text.size() <= 4;
+  unsigned major = 0, minor = 0;
+  for (size_t i = 0; ok && i < v.text.size(); ++i) {
+    if (i == point) continue;
+    if (v.text[i] < '0' || v.text[i] > '9') ok = false;
+    unsigned& part = i < point ? major : minor;
+    part = part * 10 + static_cast<unsigned>(v.text[i] - '0');
+  }
+  if (!ok || minor > 9 || major < 1 || major > 20) {
+    diags_.report(DiagId::PtxBadLiteral, rangeOf(v), {v.text});
+    return;
+  }
+  module_.version = major * 10 + minor;
+  if (!acceptDot("target")) {
+    unexpected("'.target'");
+    return;
+  }
+  const Token target = peek();
+  std::string_view name = expectName();
+  module_.target = name;
+  std::string_view digits = name.substr(0, 3) == "sm_" ? name.substr(3) : std::string_view();
+  while (!digits.empty() && digits[0] >= '0' && digits[0] <= '9' && module_.sm < 1000) {
+    module_.sm = module_.sm * 10 + static_cast<unsigned>(digits[0] - '0');
+    digits.remove_prefix(1);
+  }
+  module_.archSpecific = digits == "a" || digits == "f";
+  if (module_.sm == 0 || (!digits.empty() && !module_.archSpecific)) {
+    diags_.report(DiagId::PtxUnknownTarget, rangeOf(target), {name});
+  }
+  while (accept(',')) {
+    if (expectName().empty()) return;  // debug, texmode_unified, map_f64_to_f32 …
+  }
+  if (acceptDot("address_size")) {
+    const Token size = peek();
+    uint64_t bits = 0;
+    if (!unsignedConstant(64, bits)) return;
+    module_.addressSize = static_cast<unsigned>(bits);
+    if (bits != 64) diags_.report(DiagId::PtxAddressSize, rangeOf(size), {bits});
+  }
+}
+
+Parser::Linkage Parser::linkage() {
+  Linkage l;
+  for (;;) {
+    if (acceptDot("extern")) {
+      l.isExtern = true;
+    } else if (acceptDot("visible")) {
+      l.isVisible = true;
+    } else if (acceptDot("weak")) {
+      l.isWeak = true;
+    } else if (acceptDot("common")) {
+      l.isCommon = true;
+    } else {
+      return l;
+    }
+  }
+}
+
+void Parser::topLevel() {
+  if (accept(';')) return;
+  const Token t = peek();
+  Linkage l = linkage();
+  if (isDot("entry") || isDot("func")) {
+    bool entry = take().text == "entry";
+    if (!functionDecl(l, entry)) syncStatement();
+    return;
+  }
+  if (auto space = storageSpace()) {
+    take();
+    size_t first = module_.variables.size();
+    if (*space == Mod::r || *space == Mod::local || *space == Mod::param) {
+      diags_.report(DiagId::PtxNotAtModuleLevel, rangeOf(t), {t.text});
+      syncStatement();
+    } else if (!variableDecl(*space, l, module_.variables)) {
+      module_.variables.resize(first);
+      syncStatement();
+    }
+    return;
+  }
+  if (acceptDot("file")) {
+    if (!fileDirective()) syncStatement();
+    return;
+  }
+  if (acceptDot("section")) {
+    if (peek().kind != Tok::dotWord && peek().kind != Tok::ident) {
+      unexpected("the name of a section");
+      return;
+    }
+    take();
+    if (isPunct('{')) skipBraces();
+    return;
+  }
+  if (acceptDot("pragma")) {
+    while (peek().kind == Tok::string || isPunct(',')) take();
+    expect(';');
+    return;
+  }
+  if (acceptDot("alias")) {
+    alias();
+    return;
+  }
+  if (t.kind == Tok::dotWord) {
+    diags_.report(DiagId::PtxUnknownDirective, rangeOf(t), {t.text});
+  } else {
+    unexpected("a directive");
+  }
+  syncStatement();
+}
+
+bool Parser::fileDirective() {
+  uint64_t index = 0;
+  if (!unsignedConstant(UINT32_MAX, index)) return false;
+  if (peek().kind != Tok::string) return unexpected("a string");
+  module_.files.emplace(static_cast<uint32_t>(index), take().text);
+  while (accept(',')) {
+    uint64_t ignored;  // Time stamp and size.
+    if (!unsignedConstant(UINT64_MAX, ignored)) return false;
+  }
+  return true;
+}
+
+void Parser::alias() {
+  std::string_view name = expectName();
+  if (name.empty() || !expect(',')) return syncStatement();
+  std::string_view target = expectName();
+  if (target.empty() || !expect(';')) return syncStatement();
+  module_.aliases.emplace_back(name, target);
+}
+
+bool Parser::functionDecl(const Linkage& linkage, bool entry) {
+  Function f;
+  f.isEntry = entry;
+  f.isExtern = linkage.isExtern;
+  f.isVisible = linkage.isVisible;
+  f.isWeak = linkage.isWeak;
+  if (acceptDot("attribute")) {
+    if (!expect('(')) return false;
+    while (!atEnd() && !isPunct(')')) take();
+    if (!expect(')')) return false;
+  }
+  if (!entry && isPunct('(') && !parameterList(f.returns)) return false;
+  f.loc = peek().loc;
+  f.name = expectName();
+  if (f.name.empty()) return false;
+  if (isPunct('(') && !parameterList(f.params)) return false;
+  performanceDirectives(f);
+  bool ok = isPunct('{') ? body(f) : expect(';');
+  if (ok) module_.functions.push_back(std::move(f));
+  return ok;
+}
+
+bool Parser::threadCounts(std::array<uint32_t, 3>& out) {
+  out = {1, 1, 1};
+  for (size_t i = 0; i < 3; ++i) {
+    uint64_t v;
+    if (!unsignedConstant(UINT32_MAX, v)) return false;
+    out[i] = static_cast<uint32_t>(v);
+    if (!accept(',')) break;
+  }
+  return true;
+}
+
+// Directives between the parameter list and the body (PTX ISA 11.4).
+void Parser::performanceDirectives(Function& f) {
+  while (peek().kind == Tok::dotWord) {
+    const Token t = take();
+    uint64_t ignored;
+    std::array<uint32_t, 3> ignoredCounts;
+    if (t.text == "maxntid") {
+      if (!threadCounts(f.maxThreads)) return;
+    } else if (t.text == "reqntid") {
+      if (!threadCounts(f.requiredThreads)) return;
+    } else if (t.text == "reqnctapercluster") {
+      if (!threadCounts(ignoredCounts)) return;
+    } else if (t.text == "minnctapersm" || t.text == "maxnctapersm" || t.text == "maxnreg" ||
+               t.text == "maxclusterrank" || t.text == "abi_preserve" ||
+               t.text == "abi_preserve_control") {
+      if (!unsignedConstant(UINT32_MAX, ignored)) return;
+    } else if (t.text == "noreturn") {
+      f.noReturn = true;
+    } else if (t.text == "explicitcluster" || t.text == "blocksareclusters") {
+      // No effect on one cluster of one block.
+    } else if (t.text == "pragma") {
+      while (peek().kind == Tok::string || isPunct(',')) take();
+      if (!expect(';')) return;
+    } else {
+      diags_.report(DiagId::PtxUnknownDirective, rangeOf(t), {t.text});
+      return;
+    }
+  }
+}
+
+bool Parser::parameterList(std::vector<Variable>& out) {
+  if (!expect('(')) return false;
+  if (accept(')')) return true;
+  do {
+    if (out.size() >= 4096) return unexpected("')'");
+    Variable v;
+    if (!parameter(v)) return false;
+    out.push_back(std::move(v));
+  } while (accept(','));
+  return expect(')');
+}
+
+bool Parser::parameter(Variable& v) {
+  v.loc = peek().loc;
+  if (acceptDot("reg")) {
+    v.space = Mod::r;
+  } else if (acceptDot("param")) {
+    v.space = Mod::param;
+  } else {
+    return unexpected("'.param' or '.reg'");
+  }
+  if (!typeAndAttributes(v)) return false;
+  if (acceptDot("ptr")) {
+    v.isPtr = true;
+    if (isDot("const") || isDot("global") || isDot("local") || isDot("shared")) take();
+    if (acceptDot("align")) {
+      uint64_t a;
+      if (!unsignedConstant(1u << 20, a)) return false;  // Of what it points to.
+    }
+  }
+  v.loc = peek().loc;
+  return declarator(v);
+}
+
+std::optional<Mod> Parser::storageSpace() const {
+  if (peek().kind != Tok::dotWord) return std::nullopt;
+  std::string_view t = peek().text;
+  if (t == "reg") return Mod::r;
+  if (t == "global") return Mod::global;
+  if (t == "shared" || t == "shared::cta") return Mod::shared;
+  if (t == "const") return Mod::constSpace;
+  if (t == "local") return Mod::local;
+  if (t == "param") return Mod::param;
+  return std::nullopt;
+}
+
+// [.align N] [.vN] .type, in the orders that PTX producers use.
+bool Parser::typeAndAttributes(Variable& v) {
+  for (;;) {
+    const Token t = peek();
+    if (t.kind != Tok::dotWord) return unexpected("a type");
+    if (acceptDot("align")) {
+      uint64_t a;
+      if (!unsignedConstant(1u << 20, a)) return false;
+      if (a == 0 || (a & (a - 1)) != 0) {
+        diags_.report(DiagId::PtxBadAlignment, rangeOf(t), {a});
+        return false;
+      }
+      v.align = static_cast<uint32_t>(a);
+      continue;
+    }
+    if (acceptDot("attribute")) {
+      if (!expect('(')) return false;
+      while (!atEnd() && !isPunct(')')) take();
+      if (!expect(')')) return false;
+      continue;
+    }
+    if (acceptDot("v2")) {
+      v.vector = 2;
+      continue;
+    }
+    if (acceptDot("v4")) {
+      v.vector = 4;
+      continue;
+    }
+    if (acceptDot("v8")) {
+      v.vector = 8;
+      continue;
+    }
+    auto type = findMod(t.text);
+    if (!type || !isType(*type) ||
+        (typeClass(*type) == TypeClass::packed && *type != Mod::f16x2 && *type != Mod::bf16x2)) {
+      diags_.report(DiagId::PtxUnknownType, rangeOf(t), {t.text});
+      return false;
+    }
+    take();
+    v.type = *type;
+    return true;
+  }
+}
+
+bool Parser::declarator(Variable& v) {
+  v.loc = peek().loc;
+  const Token at = peek();
+  v.name = expectName();
+  if (v.name.empty()) return false;
+  if (accept('<')) {
+    // Not an expression: `>` closes the range.
+    const Token& n = peek();
+    if (n.kind != Tok::integer) return unexpected("a number");
+    if (n.value > kMaxRegisterRange) {
+      diags_.report(DiagId::PtxOutOfRange, rangeOf(n), {kMaxRegisterRange});
+      return false;
+    }
+    v.isRange = true;
+    v.rangeCount = static_cast<uint32_t>(take().value);
+    if (!expect('>')) return false;
+    return true;
+  }
+  while (accept('[')) {
+    uint64_t n = 0;
+    bool first = !v.isArray;
+    v.isArray = true;
+    if (accept(']')) {
+      if (!first) return unexpected("a size");
+      v.unsizedArray = true;
+      continue;
+    }
+    if (!unsignedConstant(kMaxVariableBytes, n) || !expect(']')) return false;
+    unsigned __int128 total = static_cast<unsigned __int128>(v.elements) * n;
+    if (total > kMaxVariableBytes) {
+      diags_.report(DiagId::PtxTooLarge, rangeOf(at), {v.name, kMaxVariableBytes});
+      return false;
+    }
+    v.elements = static_cast<uint64_t>(total);
+  }
+  if (v.bytes() > kMaxVariableBytes) {
+    diags_.report(DiagId::PtxTooLarge, rangeOf(at), {v.name, kMaxVariableBytes});
+    return false;
+  }
+  return true;
+}
+
+bool Parser::variableDecl(Mod space, const Linkage& linkage, std::vector<Variable>& out) {
+  Variable base;
+  base.space = space;
+  base.isExtern = linkage.isExtern;
+  base.isVisible = linkage.isVisible;
+  base.isWeak = linkage.isWeak;
+  base.isCommon = linkage.isCommon;
+  if (!typeAndAttributes(base)) return false;
+  do {
+    Variable v = base;
+    const Token at = peek();
+    if (!declarator(v)) return false;
+    if (v.type == Mod::pred && space != Mod::r) {
+      diags_.report(DiagId::PtxUnknownType, rangeOf(at), {"pred"});
+      return false;
+    }
+    if (v.isRange && space != Mod::r) return unexpected("';'");
+    if (isPunct('=')) {
+      if (space != Mod::global && space != Mod::constSpace) return unexpected("';'");
+      take();
+      if (!initialiser(v)) return false;
+    }
+    out.push_back(std::move(v));
+  } while (accept(','));
+  return expect(';');
+}
+
+// Lists are flattened: a nested list starts where its sub-array does only if the outer lists are
+// full, which is what producers emit; a short inner list is refused.
+bool Parser::initialiser(Variable& v) {
+  v.hasInit = true;
+  const Token at = peek();
+  if (!isPunct('{')) return initElement(v);
+  size_t depth = 0;
+  bool wantElement = true;
+  uint64_t limit = v.unsizedArray ? kMaxVariableBytes / std::max<uint64_t>(v.elementBytes(), 1)
+                                  : v.elements * v.vector;
+  do {
+    if (accept('{')) {
+      if (++depth > 16) {
+        diags_.report(DiagId::PtxTooDeep, rangeOf(at));
+        return false;
+      }
+      wantElement = !isPunct('}');
+    } else if (accept('}')) {
+      --depth;
+      wantElement = false;
+    } else if (accept(',')) {
+      wantElement = true;
+    } else if (wantElement) {
+      if (!initElement(v)) return false;
+      wantElement = false;
+      if (v.init.size() > limit) {
+        diags_.report(DiagId::PtxTooManyInitialisers, rangeOf(at), {v.name});
+        return false;
+      }
+    } else {
+      return unexpected("',' or '}'");
+    }
+  } while (depth > 0 && !atEnd());
+  if (depth > 0) return unexpected("'}'");
+  if (v.unsizedArray) {
+    v.unsizedArray = false;
+    v.elements = (v.init.size() + v.vector - 1) / v.vector * v.elements;
+  }
+  return true;
+}
+
+// constant | name[+const] | generic(name)[+const] | mask(name)
+bool Parser::initElement(Variable& v) {
+  InitValue e;
+  e.loc = peek().loc;
+  const Token t = peek();
+  if (t.kind == Tok::ident && t.text == "generic" && isPunct('(', 1)) {
+    take();
+    take();
+    e.generic = true;
+    e.symbol = expectName();
+    if (e.symbol.empty()) return false;
+    if (accept('+') && !constant(e.value)) return false;
+    if (!expect(')')) return false;
+  } else if (t.kind == Tok::ident && t.text != "WARP_SZ") {
+    e.symbol = take().text;
+  } else if (t.kind == Tok::integer && isPunct('(', 1)) {
+    // 0xFF…00(name): one byte of the address.
+    uint64_t mask = take().value;
+    take();
+    unsigned shift = 0;
+    while (shift < 64 && mask != (uint64_t{0xff} << shift)) shift += 8;
+    if (shift >= 64) {
+      diags_.report(DiagId::PtxBadConstant, rangeOf(t));
+      return false;
+    }
+    e.masked = true;
+    e.maskShift = static_cast<uint8_t>(shift);
+    if (peek().kind == Tok::ident && peek().text == "generic" && isPunct('(', 1)) {
+      take();
+      take();
+      e.generic = true;
+    }
+    e.symbol = expectName();
+    if (e.symbol.empty()) return false;
+    if (accept('+') && !constant(e.value)) return false;
+    if (e.generic && !expect(')')) return false;
+    if (!expect(')')) return false;
+  } else {
+    if (!constant(e.value)) return false;
+    v.init.push_back(e);
+    return true;
+  }
+  if (isPunct('+') || isPunct('-')) {
+    bool minus = take().punct == '-';
+    Constant offset;
+    if (!constant(offset)) return false;
+    e.value.bits += minus ? 0 - offset.bits : offset.bits;
+  }
+  v.init.push_back(e);
+  return true;
+}
+
+}  // namespace mtlc::sim::ptx

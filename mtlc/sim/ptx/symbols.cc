@@ -1,0 +1,71 @@
+#include "mtlc/sim/ptx/symbols.h"
+
+namespace mtlc::sim::ptx {
+
+ModuleSymbols::ModuleSymbols(const Module& module, DiagnosticEngine& diags) : module_(module) {
+  for (const Variable& v : module.variables) {
+    ModuleSymbol s;
+    s.variable = &v;
+    auto [it, fresh] = symbols_.emplace(v.name, s);
+    if (fresh) continue;
+    // A declaration and a definition of one name are one variable.
+    ModuleSymbol& old = it->second;
+    bool compatible =
+        old.variable != nullptr && (old.variable->isExtern || v.isExtern || v.isWeak || v.isCommon);
+    if (!compatible) {
+      diags.report(DiagId::PtxRedefined, SourceRange(v.loc, static_cast<uint32_t>(v.name.size())),
+                   {v.name});
+    } else if (old.variable->isExtern) {
+      old.variable = &v;
+    }
+  }
+  for (uint32_t i = 0; i < module.functions.size(); ++i) {
+    const Function& f = module.functions[i];
+    ModuleSymbol s;
+    s.kind = ModuleSymbol::Kind::function;
+    s.function = &f;
+    s.functionIndex = i;
+    auto [it, fresh] = symbols_.emplace(f.name, s);
+    if (fresh) continue;
+    ModuleSymbol& old = it->second;
+    if (old.kind != ModuleSymbol::Kind::function ||
+        (old.function->hasBody && f.hasBody && !f.isWeak && !old.function->isWeak)) {
+      diags.report(DiagId::PtxRedefined, SourceRange(f.loc, static_cast<uint32_t>(f.name.size())),
+                   {f.name});
+    } else if (!old.function->hasBody && f.hasBody) {
+      old.function = &f;
+      old.functionIndex = i;
+    }
+  }
+  for (auto [name, target] : module.aliases) {
+    auto it = symbols_.find(target);
+    if (it == symbols_.end() || it->second.kind != ModuleSymbol::Kind::function) {
+      diags.report(DiagId::PtxUndefined, SourceLoc(module.file, 1, 1), {target});
+      continue;
+    }
+    ModuleSymbol s = it->second;
+    symbols_[name] = s;
+  }
+}
+
+void ModuleSymbols::addVariable(const Variable& v) {
+  ModuleSymbol s;
+  s.variable = &v;
+  symbols_.emplace(v.name, s);
+}
+
+void ModuleSymbols::setFunctionBase(uint64_t base) {
+  functionBase_ = base;
+  for (auto& [name, s] : symbols_) {
+    if (s.kind == ModuleSymbol::Kind::function)
+      s.address = base + s.functionIndex * kFunctionStride;
+  }
+}
+
+const Function* ModuleSymbols::functionAt(uint64_t address) const {
+  if (address < functionBase_ || (address - functionBase_) % kFunctionStride != 0) return nullptr;
+  uint64_t index = (address - functionBase_) / kFunctionStride;
+  return index < module_.functions.size() ? &module_.functions[index] : nullptr;
+}
+
+}  // namespace mtlc::sim::ptx
