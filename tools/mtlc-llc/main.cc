@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "mtlc/analysis/device_verifier.h"
 #include "mtlc/codegen/target.h"
 #include "mtlc/ir/text.h"
 #include "mtlc/ir/verifier.h"
@@ -64,7 +65,8 @@ int main(int argc, char** argv) {
   mtlc::DiagnosticEngine& diags = tool.diagnostics();
   if (std::optional<mtlc::FileId> file = tool.load(files[0])) {
     std::unique_ptr<mtlc::ir::Module> module = mtlc::ir::parseModule(tool.sources(), *file, diags);
-    if (module != nullptr && mtlc::ir::verify(*module, diags)) {
+    if (module != nullptr && mtlc::ir::verify(*module, diags) &&
+        mtlc::analysis::verifyForDevice(*module, diags)) {
       if (const mtlc::Target* t = mtlc::findTarget(target.arch, diags)) {
         if (std::optional<std::string> artefact = t->emit(*module, target, diags)) {
           tool.write(output, *artefact);

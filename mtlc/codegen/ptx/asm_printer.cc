@@ -114,6 +114,7 @@ void MachineFunction::clear() {
   calls.clear();
   callArgs.clear();
   symbols.clear();
+  usesArena = false;
 }
 
 PtxType moveType(RegClass cls) {

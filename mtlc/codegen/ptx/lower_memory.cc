@@ -59,42 +59,38 @@ void FunctionLowering::lowerAlloc(Operation& op) {
   define(op, emit(MachineOp::Mov, type, classOf(op.resultType()), {Opnd::symbol(op.scratch)}));
 }
 
-// Arrays get their symbols before anything is emitted, in the order of the IR. Operation::scratch
-// of each is the symbol.
-void FunctionLowering::declareArrays() {
-  uint64_t workgroup = 0, privateBytes = 0;
-  out_->symbols.emplace_back();  // The launch-sized arena; printed when used.
-  for (ir::Block* block : layout_.order) {
-    for (Operation& op : block->ops()) {
-      if (op.opcode() == Opcode::AllocDynamic) {
-        op.scratch = 0;
-        continue;
-      }
-      bool shared = op.opcode() == Opcode::AllocWorkgroup;
-      if (!shared && op.opcode() != Opcode::AllocPrivate) continue;
-      op.scratch = static_cast<uint32_t>(out_->symbols.size());
-      MachineSymbol& symbol = out_->symbols.emplace_back();
-      uint32_t size = op.elemType().bytes();
-      symbol.space = shared ? StateSpace::Shared : StateSpace::Local;
-      symbol.align = shared ? kWorkgroupAlign : size;
-      constexpr uint64_t kHuge = uint64_t{1} << 40;  // Refused below; keeps the sums from wrapping.
-      symbol.bytes = op.allocCount() > kHuge / size ? kHuge : op.allocCount() * size;
-      uint64_t& total = shared ? workgroup : privateBytes;
-      total = (total + symbol.align - 1) / symbol.align * symbol.align + symbol.bytes;
-      // No mangled function name has a '$' followed by anything but hexadecimal digits.
-      symbol.name = std::string(symbolPrefix_) + (shared ? "$shared" : "$local");
-      symbol.name += std::to_string(op.scratch);
-      std::string readable = plainIdentifier(op.result()->name());
-      if (!readable.empty()) symbol.name += "_" + readable;
-    }
+// Operation::scratch of the allocation is the number of its symbol.
+void FunctionLowering::declareArray(Operation& op) {
+  if (op.opcode() == Opcode::AllocDynamic) {
+    op.scratch = 0;
+    out_->usesArena = true;
+    return;
   }
+  bool shared = op.opcode() == Opcode::AllocWorkgroup;
+  op.scratch = static_cast<uint32_t>(out_->symbols.size());
+  MachineSymbol& symbol = out_->symbols.emplace_back();
+  uint32_t size = op.elemType().bytes();
+  symbol.space = shared ? StateSpace::Shared : StateSpace::Local;
+  symbol.align = shared ? kWorkgroupAlign : size;
+  symbol.bytes = op.allocCount() * size;  // At most 4 GiB [V13].
+  uint64_t& total = shared ? workgroupBytes_ : privateBytes_;
+  total = (total + symbol.align - 1) / symbol.align * symbol.align + symbol.bytes;
+  // No mangled function name has a '$' followed by anything but hexadecimal digits.
+  symbol.name = std::string(symbolPrefix_) + (shared ? "$shared" : "$local");
+  symbol.name += std::to_string(op.scratch);
+  std::string readable = plainIdentifier(op.result()->name());
+  if (!readable.empty()) symbol.name += "_" + readable;
+}
+
+void FunctionLowering::checkArrays() {
   constexpr uint64_t kMaxWorkgroup = 48 * 1024;
   constexpr uint64_t kMaxPrivate = 512 * 1024;
-  if (workgroup > kMaxWorkgroup) {
-    diags_.report(DiagId::PtxWorkgroupTooLarge, function_->loc(), {function_->name(), workgroup});
+  if (workgroupBytes_ > kMaxWorkgroup) {
+    diags_.report(DiagId::PtxWorkgroupTooLarge, function_->loc(),
+                  {function_->name(), workgroupBytes_});
   }
-  if (privateBytes > kMaxPrivate) {
-    diags_.report(DiagId::PtxPrivateTooLarge, function_->loc(), {function_->name(), privateBytes});
+  if (privateBytes_ > kMaxPrivate) {
+    diags_.report(DiagId::PtxPrivateTooLarge, function_->loc(), {function_->name(), privateBytes_});
   }
 }
 

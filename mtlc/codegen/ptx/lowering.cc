@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "mtlc/codegen/ptx/match.h"
+#include "mtlc/transforms/expand_math.h"
 
 namespace mtlc::ptx {
 
@@ -180,16 +181,19 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
   out_ = &out;
   symbolPrefix_ = symbolPrefix;
   out.clear();
-  layout_ = layoutBlocks(function);
-  numberValues();
-  findNarrowPointers();
+  layout_.compute(function);
+  if (!scan()) {
+    transforms::expandMath(function, &targetInfo_);
+    out.clear();
+    layout_.compute(function);
+    scan();
+  }
   collectNeeds();
-  declareArrays();
   for (Opnd& s : special_) s = Opnd();
 
   // Registers of block arguments first: edges refer to them before their block is reached.
-  out.blocks.resize(layout_.order.size());
-  for (ir::Block* block : layout_.order) {
+  out.blocks.resize(layout_.order().size());
+  for (ir::Block* block : layout_.order()) {
     out.firstBlockArg.push_back(static_cast<uint32_t>(out.blockArgs.size()));
     if (block->isEntry()) continue;
     for (Value* arg : block->args()) {
@@ -204,13 +208,13 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
     }
   }
   out.firstBlockArg.push_back(static_cast<uint32_t>(out.blockArgs.size()));
-  for (uint32_t b = 0; b < layout_.order.size(); ++b) lowerBlock(*layout_.order[b], b);
+  for (uint32_t b = 0; b < layout_.order().size(); ++b) lowerBlock(*layout_.order()[b], b);
 }
 
 void FunctionLowering::lowerBlock(ir::Block& block, uint32_t index) {
   MachineBlock& machine = out_->blocks[index];
   machine.firstInst = static_cast<uint32_t>(out_->insts.size());
-  machine.loopDepth = layout_.loopDepth[index];
+  machine.loopDepth = layout_.loopDepth(index);
   inEntry_ = block.isEntry();
   if (inEntry_) lowerParams();
   for (Operation& op : block.ops()) {

@@ -37,7 +37,7 @@ enum ExtMask : uint8_t {
 class FunctionLowering {
  public:
   FunctionLowering(const PtxOptions& options, DiagnosticEngine& diags)
-      : profile_(options.profile), diags_(diags) {}
+      : profile_(options.profile), targetInfo_(options.profile), diags_(diags) {}
 
   // Fills `out`. `symbolPrefix` is the function's PTX name; symbols of its arrays start with it.
   // Writes the scratch fields of the function's values, operations and blocks.
@@ -52,7 +52,10 @@ class FunctionLowering {
   };
 
   // ---- First pass (needs.cc) ----
-  void numberValues();
+  bool scan();
+  void observePointers(const ir::Operation& op);
+  void declareArray(ir::Operation& op);
+  void checkArrays();
   void collectNeeds();
   void needOp(ir::Operation& op);
   void needAddress(const ir::Value* pointer);
@@ -120,7 +123,6 @@ class FunctionLowering {
   void lowerSelect(ir::Operation& op);
 
   // Memory (lower_memory.cc).
-  void declareArrays();
   void lowerAlloc(ir::Operation& op);
   void lowerPtrAdd(ir::Operation& op);
   void lowerLoad(ir::Operation& op);
@@ -185,9 +187,9 @@ class FunctionLowering {
   bool isNarrowPointer(ir::Type type) const {
     return type.isPtr() && narrowPointers_[static_cast<int>(type.space())];
   }
-  void findNarrowPointers();
 
   const PtxProfile& profile_;
+  PtxTargetInfo targetInfo_;
   DiagnosticEngine& diags_;
   ir::Function* function_ = nullptr;
   MachineFunction* out_ = nullptr;
@@ -195,6 +197,7 @@ class FunctionLowering {
   BlockLayout layout_;
   std::vector<ValueInfo> values_;  // By Value::scratch.
   bool narrowPointers_[ir::kSpaceCount] = {};
+  uint64_t workgroupBytes_ = 0, privateBytes_ = 0;
   bool inEntry_ = false;
   SourceLoc loc_;
   Opnd special_[12];  // Special registers already read in the entry block.

@@ -190,6 +190,7 @@ struct MachineFunction {
   std::vector<MachineCall> calls;
   std::vector<Opnd> callArgs;
   std::vector<MachineSymbol> symbols;
+  bool usesArena = false;  // Symbol 0 is.
 
   // Keeps the storage.
   void clear();

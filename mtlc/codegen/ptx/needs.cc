@@ -9,58 +9,68 @@ using ir::Opcode;
 using ir::Operation;
 using ir::Value;
 
-void FunctionLowering::numberValues() {
+// One look at everything: numbers the values, declares the arrays, finds out which pointers take 32
+// bits. False if there is an operation that has to be expanded first.
+bool FunctionLowering::scan() {
+  bool* narrow = narrowPointers_;
+  for (int i = 0; i < ir::kSpaceCount; ++i) narrow[i] = false;
+  narrow[static_cast<int>(ir::Space::Workgroup)] = true;
+  narrow[static_cast<int>(ir::Space::Private)] = true;
+  out_->symbols.emplace_back();  // The launch-sized arena.
+  workgroupBytes_ = privateBytes_ = 0;
   uint32_t next = 0;
-  for (ir::Block* block : layout_.order) {
+  for (ir::Block* block : layout_.order()) {
     for (Value* arg : block->args()) arg->scratch = next++;
     for (Operation& op : block->ops()) {
       if (Value* result = op.result()) result->scratch = next++;
+      switch (op.form()) {
+        case ir::Form::Alloc:
+        case ir::Form::AllocDynamic:
+          declareArray(op);
+          break;
+        case ir::Form::Unary:
+        case ir::Form::Binary:
+          if (op.info().has(ir::OpTrait::Math) && !targetInfo_.isNative(op)) return false;
+          break;
+        case ir::Form::Compare:
+        case ir::Form::Cast:
+        case ir::Form::Load:
+        case ir::Form::Store:
+        case ir::Form::Call:
+        case ir::Form::Return:
+          observePointers(op);
+          break;
+        default:
+          break;
+      }
     }
   }
   values_.assign(next, ValueInfo());
+  checkArrays();
+  return true;
 }
 
 // Pointers into workgroup and private memory are computed in 32 bits when all that is done with
 // them is stepping, selecting and accessing: an access of an address of 2^32 or more is out of
 // bounds anyway. Any other use could see the upper half.
-void FunctionLowering::findNarrowPointers() {
-  bool* narrow = narrowPointers_;
-  for (int i = 0; i < ir::kSpaceCount; ++i) narrow[i] = false;
-  narrow[static_cast<int>(ir::Space::Workgroup)] = true;
-  narrow[static_cast<int>(ir::Space::Private)] = true;
+void FunctionLowering::observePointers(const Operation& op) {
   auto look = [&](const Value* v) {
-    if (v->type().isPtr()) narrow[static_cast<int>(v->type().space())] = false;
+    if (v->type().isPtr()) narrowPointers_[static_cast<int>(v->type().space())] = false;
   };
-  for (ir::Block* block : layout_.order) {
-    for (Operation& op : block->ops()) {
-      switch (op.opcode()) {
-        case Opcode::PtrToInt:
-        case Opcode::Store:
-          look(op.operand(0));  // Of a store: the value.
-          break;
-        case Opcode::SpaceCast:
-        case Opcode::Load:
-        case Opcode::IntToPtr:
-          if (op.opcode() == Opcode::SpaceCast) look(op.operand(0));
-          look(op.result());
-          break;
-        case Opcode::Call:
-          for (const ir::Use& use : op.uses()) look(use.value());
-          if (op.result() != nullptr) look(op.result());
-          break;
-        case Opcode::Ret:
-          for (const ir::Use& use : op.uses()) look(use.value());
-          break;
-        default:
-          if (op.form() == ir::Form::Compare) look(op.operand(0));
-          break;
-      }
-    }
+  if (op.form() == ir::Form::Load) {
+    look(op.result());
+    return;
   }
+  if (op.form() == ir::Form::Store) {
+    look(op.operand(0));
+    return;
+  }
+  for (const ir::Use& use : op.uses()) look(use.value());
+  if (op.result() != nullptr) look(op.result());
 }
 
 void FunctionLowering::collectNeeds() {
-  for (auto block = layout_.order.rbegin(); block != layout_.order.rend(); ++block) {
+  for (auto block = layout_.order().rbegin(); block != layout_.order().rend(); ++block) {
     for (Operation* op = (*block)->back(); op != nullptr; op = op->prev()) {
       const Value* result = op->result();
       if (result != nullptr && info(result).uses == 0 && ir::isDroppable(*op)) continue;
@@ -299,7 +309,7 @@ void FunctionLowering::needOp(Operation& op) {
 // nothing is new. Two bits can be added to each value, so the work is linear.
 void FunctionLowering::propagateDemands() {
   std::vector<Value*> work;
-  for (ir::Block* block : layout_.order) {
+  for (ir::Block* block : layout_.order()) {
     if (block->isEntry()) continue;
     for (Value* arg : block->args()) {
       ir::Type type = arg->type();
@@ -311,7 +321,7 @@ void FunctionLowering::propagateDemands() {
     work.pop_back();
     ir::Block* block = arg->argBlock();
     for (ir::Successor* s = block->firstPredecessor(); s != nullptr; s = s->nextPredecessor()) {
-      if (s->owner()->block()->scratch >= layout_.order.size()) continue;  // Unreachable.
+      if (s->owner()->block()->scratch >= layout_.order().size()) continue;  // Unreachable.
       Value* passed = s->owner()->operand(s->firstArg() + arg->argIndex());
       ValueInfo& from = info(passed);
       uint8_t demand = from.demand | info(arg).demand;
