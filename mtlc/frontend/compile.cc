@@ -20,6 +20,19 @@ uint8_t fastMathFlags(FpMode mode) {
   return 0;
 }
 
+std::vector<KernelSignature> signaturesOf(const Program& program, const Interner& interner) {
+  std::vector<KernelSignature> signatures;
+  for (const checked::Function* kernel : program.kernels) {
+    KernelSignature& signature = signatures.emplace_back();
+    signature.name = kernel->name;
+    for (const checked::Local* param : kernel->params) {
+      signature.parameters.push_back(
+          {std::string(interner.text(param->name)), typeName(param->type)});
+    }
+  }
+  return signatures;
+}
+
 // The file's name without folder and suffix.
 std::string_view moduleName(std::string_view path) {
   size_t slash = path.find_last_of('/');
@@ -32,7 +45,8 @@ std::string_view moduleName(std::string_view path) {
 
 std::unique_ptr<ir::Module> compileMettle(SourceManager& sources, FileId file,
                                           DiagnosticEngine& diagnostics,
-                                          const CompileOptions& options) {
+                                          const CompileOptions& options,
+                                          std::vector<KernelSignature>* signatures) {
   Interner interner;
   Arena arena;
   ModuleOptions moduleOptions{options.includePaths, options.stdlibDir};
@@ -40,6 +54,7 @@ std::unique_ptr<ir::Module> compileMettle(SourceManager& sources, FileId file,
   loader.load(file);
   Program program;
   if (!analyze(loader.modules(), interner, diagnostics, &program)) return nullptr;
+  if (signatures) *signatures = signaturesOf(program, interner);
   IrGenOptions irOptions;
   irOptions.moduleName = moduleName(sources.name(file));
   irOptions.fastMath = fastMathFlags(options.fpMode);

@@ -28,14 +28,27 @@ struct CompileOptions {
   FpMode fpMode = FpMode::strict;
 };
 
+// A kernel as the source declares it; the IR does not tell int32 from uint32, nor what a pointer
+// points to.
+struct KernelSignature {
+  struct Parameter {
+    std::string name;
+    std::string type;  // "uint32", "float32*"
+  };
+  std::string name;
+  std::vector<Parameter> parameters;
+};
+
 // Compiles the file `file` of `sources`, which has been added under its path (imports are looked
 // for beside it), to a GPU module: its kernels and the helpers they reach. Imported files are added
 // to `sources`, which must outlive the module. All problems are reported into `diagnostics`;
 // returns nullptr if there was an error. The module satisfies the structural verifier; the rules
-// for device code (call graph, uniformity) are still to be checked.
+// for device code (call graph, uniformity) are still to be checked. `signatures`, if not null,
+// receives the kernels of the module.
 std::unique_ptr<ir::Module> compileMettle(SourceManager& sources, FileId file,
                                           DiagnosticEngine& diagnostics,
-                                          const CompileOptions& options = {});
+                                          const CompileOptions& options = {},
+                                          std::vector<KernelSignature>* signatures = nullptr);
 
 }  // namespace mtlc::frontend
 

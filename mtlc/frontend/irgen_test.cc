@@ -52,6 +52,25 @@ std::string folded(const std::string& expr, const std::string& type) {
              : text;
 }
 
+TEST(Compile, SignaturesKeepTheSourcesTypes) {
+  SourceManager sources;
+  DiagnosticEngine diagnostics;
+  FileId file = sources.add("t.mettle", R"(
+fn f(x: uint8) -> uint8 { return x }
+kernel one(a: float32*, n: uint32, b: bool*, s: int16) { a[0] = (float32)(n + s) }
+kernel two() { }
+)");
+  std::vector<KernelSignature> signatures;
+  ASSERT_TRUE(compileMettle(sources, file, diagnostics, {}, &signatures));
+  ASSERT_EQ(signatures.size(), 2u);
+  EXPECT_EQ(signatures[0].name, "one");
+  std::string params;
+  for (const auto& p : signatures[0].parameters) params += p.name + ": " + p.type + ", ";
+  EXPECT_EQ(params, "a: float32*, n: uint32, b: bool*, s: int16, ");
+  EXPECT_EQ(signatures[1].name, "two");
+  EXPECT_TRUE(signatures[1].parameters.empty());
+}
+
 TEST(IrGen, VectorAdditionFromTheReference) {
   EXPECT_EQ(irOf(R"(kernel vadd(a: float32*, b: float32*, c: float32*, n: int32) {
   var i: int32 = block.x * block_dim.x + thread.x;

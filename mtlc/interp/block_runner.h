@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+#include "absl/container/flat_hash_map.h"
 #include "mtlc/interp/access_history.h"
 #include "mtlc/interp/init_bits.h"
 #include "mtlc/interp/launch_state.h"
@@ -149,7 +150,8 @@ class BlockRunner {
   void reportDivergence(const Thread& waiting);
   void reportSteps(const Thread& thread, const Inst& inst);
   void reportCallDepth(const Thread& thread, const Inst& inst);
-  void trace(const Inst& inst, const Reg* result) const;
+  const std::string& operationText(const ir::Operation* op);
+  void trace(const Inst& inst, const Reg* result);
 
   LaunchState& launch_;
   std::vector<Thread> threads_;
@@ -170,6 +172,8 @@ class BlockRunner {
   BarrierOrder workgroupOrder_;
   BarrierOrder globalOrder_;
   bool blockEnded_ = false;  // By a fault.
+
+  absl::flat_hash_map<const ir::Operation*, std::string> operationTexts_;  // For the trace.
 
   uint64_t instructions_ = 0;
   std::array<uint64_t, ir::kOpcodeCount> byOpcode_{};

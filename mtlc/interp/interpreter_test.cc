@@ -465,6 +465,7 @@ kernel @k(%f: f32) {
   %w = load i32, %slot : ptr<private>
   barrier {workgroup} seq_cst
   %g = fadd %f, %f : f32
+  %5 = fneg %g : f32
   ret
 }
 )");
@@ -475,7 +476,7 @@ kernel @k(%f: f32) {
   bench.spec.options.trace =
       TraceRequest{{1, 0, 0}, {2, 0, 0}, [&](std::string_view line) { lines.emplace_back(line); }};
   bench.runClean();
-  ASSERT_EQ(lines.size(), 10u);
+  ASSERT_EQ(lines.size(), 11u);
   EXPECT_EQ(lines[1], "t.mtir:11:3: %t = gpu.thread_id x : i32  -> 2");
   EXPECT_EQ(lines[2], "t.mtir:12:3: %u = call @inc(%t) : i32");
   EXPECT_EQ(lines[3], "t.mtir:5:3: %y = add %x, %one : i32  -> 3");
@@ -483,6 +484,7 @@ kernel @k(%f: f32) {
   EXPECT_EQ(lines[5], "t.mtir:13:3: %v = neg %u : i32  -> -3 (0xfffffffd)");
   EXPECT_NE(lines[6].find("uninitialised 0xffffffff"), std::string::npos) << lines[6];
   EXPECT_EQ(lines[8], "t.mtir:16:3: %g = fadd %f, %f : f32  -> 2 (0x40000000)");
+  EXPECT_EQ(lines[9], "t.mtir:17:3: %0 = fneg %g : f32  -> -2 (0xc0000000)");
 }
 
 TEST(Interpreter, RefusesWhatItCannotLaunch) {

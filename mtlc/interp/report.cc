@@ -139,7 +139,7 @@ void BlockRunner::reportUninit(const Thread& thread, const Inst& inst, uint32_t 
     fault.args = {accessWord(inst), bytesText(inst.bytes)};
   }
   const ir::Operation* load = launch_.program.inst(origin).op;
-  fault.notes.push_back({load->loc(), "the bits were loaded here: " + ir::print(*load)});
+  fault.notes.push_back({load->loc(), "the bits were loaded here"});
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
@@ -171,7 +171,7 @@ void BlockRunner::reportRace(const Thread& thread, const Inst& inst, const Place
         "use the order acq_rel or seq_cst",
         fault.space));
   }
-  fault.notes.push_back({otherInst.op->loc(), "the other access: " + ir::print(*otherInst.op)});
+  fault.notes.push_back({otherInst.op->loc(), "the other access"});
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
@@ -190,10 +190,13 @@ void BlockRunner::reportDivergence(const Thread& waiting) {
 
   const ir::Operation* at = other->lastOp;
   std::string what = "has ended";
+  std::string where = "it ended here";
   if (other->status == ThreadStatus::AtBarrier) {
     what = "waits at another barrier";
+    where = "it waits here";
     if (other->lastOp == waiting.lastOp) {  // Where the calls that lead there part.
       what = "waits in another call";
+      where = "it called here";
       auto parted = std::mismatch(other->state->frames.begin(), other->state->frames.end(),
                                   calls.begin(), calls.end(), Frame::samePosition);
       at = parted.first->code->insts[parted.first->pc - 1].op;
@@ -202,7 +205,7 @@ void BlockRunner::reportDivergence(const Thread& waiting) {
   Fault fault = makeFault(DiagId::FaultBarrierDivergence, FaultKind::Sync, waiting, barrier.op);
   fault.args = {absl::StrFormat("%d of %d do, but thread %s %s", count, threads_.size(),
                                 toString(other->id), what)};
-  fault.notes.push_back({at->loc(), "the other thread: " + ir::print(*at)});
+  fault.notes.push_back({at->loc(), where});
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
@@ -222,14 +225,35 @@ void BlockRunner::reportCallDepth(const Thread& thread, const Inst& inst) {
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
-void BlockRunner::trace(const Inst& inst, const Reg* result) const {
+// The operation as a dump of its function shows it, with the numbers of values without a name.
+const std::string& BlockRunner::operationText(const ir::Operation* op) {
+  if (auto known = operationTexts_.find(op); known != operationTexts_.end()) return known->second;
+  // A dump has one line for each operation, indented; block labels are not.
+  const ir::Function& function = *op->function();
+  const std::string dump = ir::print(function);
+  std::string_view rest = dump;
+  for (const ir::Block& block : function.blocks()) {
+    for (const ir::Operation& each : block.ops()) {
+      std::string_view line;
+      while (!line.starts_with("  ") && !rest.empty()) {
+        line = rest.substr(0, rest.find('\n'));
+        rest.remove_prefix(std::min(rest.size(), line.size() + 1));
+      }
+      line.remove_prefix(std::min<size_t>(line.size(), 2));
+      operationTexts_.emplace(&each, line);
+    }
+  }
+  return operationTexts_[op];
+}
+
+void BlockRunner::trace(const Inst& inst, const Reg* result) {
   const SourceManager& sources = launch_.program.module().sources();
   SourceLoc loc = inst.op->loc();
   std::string line;
   if (loc.file() != 0) {
     line = absl::StrFormat("%s:%d:%d: ", sources.name(loc.file()), loc.line(), loc.column());
   }
-  line += ir::print(*inst.op);
+  line += operationText(inst.op);
   if (result) {
     line += "  -> " + valueText(inst.resultType, inst.resultWidth, result->bits);
     if (result->uninit != 0) absl::StrAppendFormat(&line, " uninitialised 0x%x", result->uninit);

@@ -223,6 +223,52 @@ class MtlcRun(mtlc_testing.TestCase):
             file.write(b"\x93NUMPY\x01\x00\xff\xff{")
         self.usage("its header is cut short", *self.scale_args(x=f"buf:{mtlc_testing.scratch('bad.npy')}"))
 
+    def test_mettle_sources(self) -> None:
+        folder = mtlc_testing.scratch("library")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "double.mettle"), "w", encoding="utf-8") as file:
+            file.write("fn twice(x: float32) -> float32 { return x + x }\n")
+        path = mtlc_exec.write_source(
+            "m.mettle",
+            'import "double"\n'
+            "kernel k(x: float32*, h: uint16*, flag: bool*, n: uint32) {\n"
+            "  var i: int32 = thread.x\n"
+            "  if (i < (int32)n && flag[i]) { x[i] = twice(x[i]); h[i] = 1 }\n"
+            "}\n",
+        )
+        args = ["--arg=buf:f32:3:iota", "--arg=buf:bf16:3:zeros", "--arg=buf:u8:3:const=1", "--arg=u32:3"]
+        for level in ("-O0", "-O"):
+            for include in ([f"-I{folder}"], ["-I", folder]):
+                result = self.run_tool(path, "--block=4", level, *include, *args, "--print=0")
+                self.assertEqual((result.returncode, result.stdout), (0, "0: 0 2 4\n"), result.stderr)
+        self.assertEqual(self.run_tool(path, *args).returncode, 1)  # The import is not found.
+        here = f"-I{folder}"
+        self.usage(
+            "argument 0, 'buf:f64:3:iota', is parameter 'x' of type float32*: its elements are f32, not f64",
+            path, here, "--arg=buf:f64:3:iota", *args[1:],
+        )  # fmt: skip
+        self.usage("its elements are u16, not i16", path, here, args[0], "--arg=buf:i16:3:zeros", *args[2:])
+        self.usage("its elements are bool, not i8", path, here, *args[:2], "--arg=buf:i8:3:zeros", args[3])
+        self.usage("f32 does not fit it", path, here, *args[:3], "--arg=f32:3")
+
+    def test_faults_name_the_source(self) -> None:
+        path = mtlc_exec.write_source(
+            "r.mettle", "kernel k(x: int32*) {\n  x[0] = thread.x\n  barrier(global)\n  x[thread.x] = 1\n}\n"
+        )
+        result = self.run_tool(path, "--block=2", "--arg=buf:i32:2:zeros")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn(f"{path}:2:8: error: [race] write of 4 bytes at global address", result.stderr)
+        self.assertIn("    x[0] = thread.x\n         ^", result.stderr)
+
+    def test_device_rules_are_checked_first(self) -> None:
+        path = mtlc_exec.write_source(
+            "d.mettle", "kernel k(x: int32*) {\n  if (thread.x < 5) { barrier() }\n}\n"
+        )
+        result = self.run_tool(path, "--block=8", "--arg=buf:i32:1:zeros")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("d.mettle:2:23: error: ", result.stderr)
+        self.assertNotIn("[sync]", result.stderr)
+
     def test_refused_programs(self) -> None:
         for text, message in (
             ("module", "error: "),

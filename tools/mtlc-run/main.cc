@@ -13,6 +13,7 @@
 
 namespace {
 
+using mtlc::frontend::FpMode;
 using mtlc::run::DeviceKind;
 using mtlc::run::ResultRequest;
 using mtlc::run::StatsStyle;
@@ -36,9 +37,21 @@ int main(int argc, char** argv) {
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
   mtlc::Tool tool("mtlc-run", "FILE [options]",
-                  "Runs one kernel of an IR module (.mtir) on a device, on the host.");
+                  "Runs one kernel of a Mettle file (.mettle) or IR module (.mtir) on a device."
+                  " Results are printed on standard output, faults on standard error.");
   mtlc::OptionTable& options = tool.options();
   options.positional("FILE", 1, 1, &files);
+
+  options.group("Compilation");
+  options.set("-O", &run.load.level, OptLevel::O, "Optimise, which is the default");
+  options.set("-O0", &run.load.level, OptLevel::O0, "Do not optimise");
+  options.list("-I", "DIR", &run.load.compile.includePaths, "Look for imports in DIR too").joined();
+  options.text("--stdlib", "DIR", &run.load.compile.stdlibDir,
+               "Take the standard library from DIR instead of the built-in one");
+  options.choice(
+      "--fp", &run.load.compile.fpMode,
+      {{"strict", FpMode::strict}, {"contract", FpMode::contract}, {"fast", FpMode::fast}},
+      "What the compiler may change in floating point");
 
   options.group("Launch");
   options.text("--kernel", "NAME", &run.kernel, "The kernel; may be left out if there is one");
@@ -53,8 +66,6 @@ int main(int argc, char** argv) {
 
   options.group("Device");
   options.choice("--device", &run.device, {{"interp", DeviceKind::interp}}, "What runs the kernel");
-  options.set("-O", &run.level, OptLevel::O, "Optimise the kernel first, which is the default");
-  options.set("-O0", &run.level, OptLevel::O0, "Do not optimise it");
   options.integer("--subgroup-size", "N", &run.subgroupSize, 1, 128, "Work-items in a subgroup");
   options.integer("--threads", "N", &run.threads, 1, 256, "Host threads");
   options.integer("--seed", "N", &run.seed, 0, kMax,

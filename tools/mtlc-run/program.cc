@@ -2,8 +2,11 @@
 
 #include <optional>
 #include <string_view>
+#include <utility>
 
 #include "absl/strings/str_format.h"
+#include "mtlc/analysis/device_verifier.h"
+#include "mtlc/frontend/compile.h"
 #include "mtlc/ir/text.h"
 #include "mtlc/ir/verifier.h"
 
@@ -30,16 +33,49 @@ Parameter parameterOf(const ir::Function& kernel, unsigned index) {
   return parameter;
 }
 
+// "float32" and the like.
+std::optional<DType> dtypeOf(std::string_view type) {
+  constexpr std::pair<std::string_view, DType> kTypes[] = {
+      {"bool", DType::Bool},   {"int8", DType::I8},     {"uint8", DType::U8},
+      {"int16", DType::I16},   {"uint16", DType::U16},  {"int32", DType::I32},
+      {"uint32", DType::U32},  {"int64", DType::I64},   {"uint64", DType::U64},
+      {"float32", DType::F32}, {"float64", DType::F64},
+  };
+  for (const auto& [name, dtype] : kTypes) {
+    if (name == type) return dtype;
+  }
+  return std::nullopt;
+}
+
+// Adds what the source says and the IR does not.
+void describe(const frontend::KernelSignature& signature, KernelSignature* kernel) {
+  for (size_t i = 0; i < kernel->parameters.size() && i < signature.parameters.size(); ++i) {
+    Parameter& parameter = kernel->parameters[i];
+    parameter.name = signature.parameters[i].name;
+    parameter.typeName = signature.parameters[i].type;
+    std::string_view type = parameter.typeName;
+    if (parameter.kind == Parameter::Kind::Pointer) type.remove_suffix(1);
+    parameter.exact = dtypeOf(type);
+  }
+}
+
 }  // namespace
 
-bool loadProgram(Tool& tool, const std::string& path, transforms::OptLevel level,
+bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options,
                  Program* program) {
   std::optional<FileId> file = tool.load(path);
   if (!file) return false;
   DiagnosticEngine& diags = tool.diagnostics();
-  program->module = ir::parseModule(tool.sources(), *file, diags);
+  std::vector<frontend::KernelSignature> signatures;
+  if (path.ends_with(".mettle")) {
+    program->module =
+        frontend::compileMettle(tool.sources(), *file, diags, options.compile, &signatures);
+  } else {
+    program->module = ir::parseModule(tool.sources(), *file, diags);
+  }
   if (!program->module || !ir::verify(*program->module, diags)) return false;
-  if (!transforms::runPipeline(*program->module, level, diags)) return false;
+  if (!analysis::verifyForDevice(*program->module, diags)) return false;
+  if (!transforms::runPipeline(*program->module, options.level, diags)) return false;
   if (!ir::verify(*program->module, diags)) return false;
   for (const ir::Function& function : program->module->functions()) {
     if (!function.isKernel()) continue;
@@ -47,6 +83,9 @@ bool loadProgram(Tool& tool, const std::string& path, transforms::OptLevel level
     kernel.name = function.name();
     for (unsigned i = 0; i < function.paramCount(); ++i) {
       kernel.parameters.push_back(parameterOf(function, i));
+    }
+    for (const frontend::KernelSignature& signature : signatures) {
+      if (signature.name == kernel.name) describe(signature, &kernel);
     }
   }
   return true;

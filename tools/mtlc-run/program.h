@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mtlc/frontend/compile.h"
 #include "mtlc/ir/ir.h"
 #include "mtlc/support/tool_main.h"
 #include "mtlc/transforms/pipeline.h"
@@ -24,9 +25,14 @@ struct Program {
   std::vector<KernelSignature> kernels;
 };
 
-// Reads FILE.mtir, verifies it, runs the pipeline of the level, and verifies again. False after a
-// report.
-bool loadProgram(Tool& tool, const std::string& path, transforms::OptLevel level, Program* program);
+struct LoadOptions {
+  transforms::OptLevel level = transforms::OptLevel::O;
+  frontend::CompileOptions compile;  // For .mettle files.
+};
+
+// Reads a .mettle or .mtir file (what does not end in .mettle is .mtir), compiles and verifies it,
+// and runs the pipeline of the level. False after a report.
+bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options, Program* program);
 
 }  // namespace mtlc::run
 

@@ -11,7 +11,6 @@
 #include "absl/strings/str_format.h"
 #include "mtlc/support/npy.h"
 #include "tools/mtlc-run/interp_device.h"
-#include "tools/mtlc-run/program.h"
 
 namespace mtlc::run {
 namespace {
@@ -109,7 +108,7 @@ std::unique_ptr<Device> makeDevice(DeviceKind kind, const Program& program) {
 
 int run(Tool& tool, const RunOptions& options) {
   Program program;
-  if (!loadProgram(tool, options.file, options.level, &program)) return tool.finish();
+  if (!loadProgram(tool, options.file, options.load, &program)) return tool.finish();
 
   std::string error;
   const KernelSignature* kernel = findKernel(program, options.kernel, &error);

@@ -9,8 +9,8 @@
 
 #include "mtlc/support/fault.h"
 #include "mtlc/support/tool_main.h"
-#include "mtlc/transforms/pipeline.h"
 #include "tools/mtlc-run/arguments.h"
+#include "tools/mtlc-run/program.h"
 
 namespace mtlc::run {
 
@@ -20,7 +20,7 @@ enum class StatsStyle : uint8_t { none, line, json };
 struct RunOptions {
   std::string file;
   DeviceKind device = DeviceKind::interp;
-  transforms::OptLevel level = transforms::OptLevel::O;
+  LoadOptions load;
 
   std::string kernel;  // Empty: the only one.
   std::vector<uint32_t> grid = {1};
