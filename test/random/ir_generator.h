@@ -6,8 +6,8 @@
 // types. Each thread writes what it computes into cells of its own in `out`. Barriers stand where
 // the uniformity analysis says that all get there together.
 
-#ifndef MTLC_TEST_RANDOM_IR_GENERATOR_H_
-#define MTLC_TEST_RANDOM_IR_GENERATOR_H_
+#ifndef TEST_RANDOM_IR_GENERATOR_H_
+#define TEST_RANDOM_IR_GENERATOR_H_
 
 #include <cstdint>
 #include <random>
@@ -31,4 +31,4 @@ uint64_t randomBits(ir::Type type, std::mt19937_64& random);
 
 }  // namespace mtlc::random_test
 
-#endif  // MTLC_TEST_RANDOM_IR_GENERATOR_H_
+#endif  // TEST_RANDOM_IR_GENERATOR_H_

@@ -1,7 +1,7 @@
 // Runs a kernel of a module on the reference interpreter, for comparisons of whole results.
 
-#ifndef MTLC_TEST_RANDOM_RUN_KERNEL_H_
-#define MTLC_TEST_RANDOM_RUN_KERNEL_H_
+#ifndef TEST_RANDOM_RUN_KERNEL_H_
+#define TEST_RANDOM_RUN_KERNEL_H_
 
 #include <cstdint>
 #include <string>
@@ -39,4 +39,4 @@ std::string describeDifference(const std::vector<uint8_t>& expected,
 
 }  // namespace mtlc::random_test
 
-#endif  // MTLC_TEST_RANDOM_RUN_KERNEL_H_
+#endif  // TEST_RANDOM_RUN_KERNEL_H_

@@ -10,6 +10,7 @@
 #include "mtlc/support/fault.h"
 #include "mtlc/support/tool_main.h"
 #include "tools/mtlc-run/run.h"
+#include "tools/targets/versions.h"
 
 namespace {
 
@@ -102,6 +103,7 @@ int main(int argc, char** argv) {
   options.text("--trace", "X,Y,Z/x,y,z", &run.trace,
                "Show every instruction of one thread of one block on standard error");
 
+  mtlc::addVersionLines(tool);
   if (std::optional<int> code = tool.start(argc, argv)) return *code;
   run.file = files[0];
   return mtlc::run::run(tool, run);
