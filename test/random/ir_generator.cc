@@ -260,7 +260,8 @@ class FunctionGenerator {
         return;
       case Form::Binary: {
         Value* a = any(type);
-        pool_->add(b_.binary(opcode, a, chance(8) ? a : any(type)));
+        Value* b = chance(8) ? a : chance(3) ? constant(type) : any(type);
+        pool_->add(b_.binary(opcode, a, b));
         return;
       }
       case Form::Ternary:
