@@ -1,5 +1,5 @@
-// The meaning of a program, from docs/language.md and the scalar rules of docs/ir.md, written with the host's own types and
-// nothing of the compiler's.
+// The meaning of a program, from docs/language.md and the scalar rules of docs/ir.md, written with
+// the host's own types and nothing of the compiler's.
 
 #include <bit>
 #include <cmath>
@@ -11,14 +11,16 @@
 namespace mtlc::random_test {
 
 std::string_view typeText(MType t) {
-  constexpr std::string_view kTexts[] = {"bool",   "int8",   "int16",   "int32",   "int64", "uint8", "uint16",
-                                         "uint32", "uint64", "float32", "float64", "T",     "void"};
+  constexpr std::string_view kTexts[] = {"bool",    "int8",   "int16",  "int32",  "int64",
+                                         "uint8",   "uint16", "uint32", "uint64", "float32",
+                                         "float64", "T",      "void"};
   return kTexts[static_cast<int>(t)];
 }
 
 std::string_view opText(MOp op) {
-  constexpr std::string_view kTexts[] = {"+",  "-",  "*",  "/",  "%",  "&",  "|",  "^", "<<", ">>", "<",
-                                         "<=", ">",  ">=", "==", "!=", "&&", "||", "-", "~",  "!"};
+  constexpr std::string_view kTexts[] = {
+      "+",  "-", "*",  "/",  "%",  "&",  "|",  "^", "<<", ">>", "<",
+      "<=", ">", ">=", "==", "!=", "&&", "||", "-", "~",  "!"};
   return kTexts[static_cast<int>(op)];
 }
 
@@ -35,14 +37,17 @@ namespace {
 
 constexpr int64_t kMaxSteps = 200'000;
 
-// Integers and bools are their exact value, floats a double that is a float32 value where the type says so.
+// Integers and bools are their exact value, floats a double that is a float32 value where the type
+// says so.
 struct Value {
   MType type = MType::Void;
   __int128 integer = 0;
   double number = 0;
 };
 
-__int128 minOf(MType t) { return isSigned(t) ? -(static_cast<__int128>(1) << (widthOf(t) - 1)) : 0; }
+__int128 minOf(MType t) {
+  return isSigned(t) ? -(static_cast<__int128>(1) << (widthOf(t) - 1)) : 0;
+}
 __int128 maxOf(MType t) {
   return (static_cast<__int128>(1) << (widthOf(t) - (isSigned(t) ? 1 : 0))) - 1;
 }
@@ -62,7 +67,8 @@ Value floating(MType t, double d) { return {t, 0, d}; }
 uint64_t bitsOf(const Value& v) {
   if (v.type == MType::F32) return std::bit_cast<uint32_t>(static_cast<float>(v.number));
   if (v.type == MType::F64) return std::bit_cast<uint64_t>(v.number);
-  return static_cast<uint64_t>(v.integer) & (widthOf(v.type) == 64 ? ~uint64_t{0} : (uint64_t{1} << widthOf(v.type)) - 1);
+  return static_cast<uint64_t>(v.integer) &
+         (widthOf(v.type) == 64 ? ~uint64_t{0} : (uint64_t{1} << widthOf(v.type)) - 1);
 }
 
 Value valueOf(MType t, uint64_t bits) {
@@ -85,86 +91,119 @@ Value convert(const Value& v, MType to) {
     return {to, static_cast<__int128>(truncated), 0};
   }
   if (isFloat(v.type)) {
-    return floating(to, to == MType::F32 ? static_cast<double>(static_cast<float>(v.number)) : v.number);
+    return floating(
+        to, to == MType::F32 ? static_cast<double>(static_cast<float>(v.number)) : v.number);
   }
   // One rounding from the integer; 64 bits fit a conversion of the host.
   if (v.integer < 0) {
     const int64_t i = static_cast<int64_t>(v.integer);
-    return floating(to, to == MType::F32 ? static_cast<double>(static_cast<float>(i)) : static_cast<double>(i));
+    return floating(
+        to, to == MType::F32 ? static_cast<double>(static_cast<float>(i)) : static_cast<double>(i));
   }
   const uint64_t u = static_cast<uint64_t>(v.integer);
-  return floating(to, to == MType::F32 ? static_cast<double>(static_cast<float>(u)) : static_cast<double>(u));
+  return floating(
+      to, to == MType::F32 ? static_cast<double>(static_cast<float>(u)) : static_cast<double>(u));
 }
 
 Value integerArithmetic(MOp op, MType t, __int128 a, __int128 b) {
   switch (op) {
-    case MOp::Add: return wrapped(t, a + b);
-    case MOp::Sub: return wrapped(t, a - b);
+    case MOp::Add:
+      return wrapped(t, a + b);
+    case MOp::Sub:
+      return wrapped(t, a - b);
     case MOp::Mul:
-      // The product of two 64-bit values may not fit 128 bits with its sign; the low bits are what matters.
+      // The product of two 64-bit values may not fit 128 bits with its sign; the low bits are what
+      // matters.
       return wrapped(t, static_cast<__int128>(static_cast<uint64_t>(a) * static_cast<uint64_t>(b)));
-    case MOp::Div: return wrapped(t, b == 0 ? -1 : a / b);  // All ones; MIN / -1 wraps to MIN.
-    case MOp::Rem: return wrapped(t, b == 0 ? a : a % b);
-    case MOp::And: return wrapped(t, a & b);
-    case MOp::Or: return wrapped(t, a | b);
-    case MOp::Xor: return wrapped(t, a ^ b);
-    default: return {};
+    case MOp::Div:
+      return wrapped(t, b == 0 ? -1 : a / b);  // All ones; MIN / -1 wraps to MIN.
+    case MOp::Rem:
+      return wrapped(t, b == 0 ? a : a % b);
+    case MOp::And:
+      return wrapped(t, a & b);
+    case MOp::Or:
+      return wrapped(t, a | b);
+    case MOp::Xor:
+      return wrapped(t, a ^ b);
+    default:
+      return {};
   }
 }
 
 Value floatArithmetic(MOp op, MType t, double a, double b) {
   if (t == MType::F64) {
     switch (op) {
-      case MOp::Add: return floating(t, a + b);
-      case MOp::Sub: return floating(t, a - b);
-      case MOp::Mul: return floating(t, a * b);
-      default: return floating(t, a / b);
+      case MOp::Add:
+        return floating(t, a + b);
+      case MOp::Sub:
+        return floating(t, a - b);
+      case MOp::Mul:
+        return floating(t, a * b);
+      default:
+        return floating(t, a / b);
     }
   }
   const float x = static_cast<float>(a), y = static_cast<float>(b);
   switch (op) {
-    case MOp::Add: return floating(t, x + y);
-    case MOp::Sub: return floating(t, x - y);
-    case MOp::Mul: return floating(t, x * y);
-    default: return floating(t, x / y);
+    case MOp::Add:
+      return floating(t, x + y);
+    case MOp::Sub:
+      return floating(t, x - y);
+    case MOp::Mul:
+      return floating(t, x * y);
+    default:
+      return floating(t, x / y);
   }
 }
 
 template <typename N>
 bool compare(MOp op, N a, N b) {
   switch (op) {
-    case MOp::Lt: return a < b;
-    case MOp::Le: return a <= b;
-    case MOp::Gt: return a > b;
-    case MOp::Ge: return a >= b;
-    case MOp::Eq: return a == b;
-    default: return a != b;  // True if either is NaN.
+    case MOp::Lt:
+      return a < b;
+    case MOp::Le:
+      return a <= b;
+    case MOp::Gt:
+      return a > b;
+    case MOp::Ge:
+      return a >= b;
+    case MOp::Eq:
+      return a == b;
+    default:
+      return a != b;  // True if either is NaN.
   }
 }
 
 Value binary(MOp op, const Value& a, const Value& b) {
   if (op == MOp::Shl || op == MOp::Shr) {
     const unsigned width = widthOf(a.type);
-    // The amount modulo the width, a power of two; the remainder of a negative one is the mathematical one.
+    // The amount modulo the width, a power of two; the remainder of a negative one is the
+    // mathematical one.
     const unsigned amount = static_cast<unsigned>(((b.integer % width) + width) % width);
     return wrapped(a.type, op == MOp::Shl ? a.integer * (static_cast<__int128>(1) << amount)
                                           : a.integer >> amount);
   }
   const bool isComparison = op >= MOp::Lt && op <= MOp::Ne;
   const bool isBitwise = op == MOp::And || op == MOp::Or || op == MOp::Xor;
-  if (a.type == MType::Bool && b.type == MType::Bool && (isBitwise || op == MOp::Eq || op == MOp::Ne)) {
+  if (a.type == MType::Bool && b.type == MType::Bool &&
+      (isBitwise || op == MOp::Eq || op == MOp::Ne)) {
     const bool x = a.integer != 0, y = b.integer != 0;
     switch (op) {
-      case MOp::And: return boolean(x && y);
-      case MOp::Or: return boolean(x || y);
-      case MOp::Eq: return boolean(x == y);
-      default: return boolean(x != y);  // Xor too.
+      case MOp::And:
+        return boolean(x && y);
+      case MOp::Or:
+        return boolean(x || y);
+      case MOp::Eq:
+        return boolean(x == y);
+      default:
+        return boolean(x != y);  // Xor too.
     }
   }
   const MType t = commonType(a.type, b.type);
   const Value x = convert(a, t), y = convert(b, t);
   if (isComparison) {
-    return boolean(isFloat(t) ? compare(op, x.number, y.number) : compare(op, x.integer, y.integer));
+    return boolean(isFloat(t) ? compare(op, x.number, y.number)
+                              : compare(op, x.integer, y.integer));
   }
   return isFloat(t) ? floatArithmetic(op, t, x.number, y.number)
                     : integerArithmetic(op, t, x.integer, y.integer);
@@ -180,7 +219,8 @@ double minimum(double a, double b) {
 
 float throughBfloat(float x) {
   if (std::isnan(x)) return x;
-  // To nearest, ties to even, by the definition: the two neighbours are the truncated pattern and the next.
+  // To nearest, ties to even, by the definition: the two neighbours are the truncated pattern and
+  // the next.
   const uint32_t bits = std::bit_cast<uint32_t>(x);
   const uint32_t low = bits & 0xFFFF;
   uint32_t high = bits >> 16;
@@ -190,7 +230,8 @@ float throughBfloat(float x) {
 
 class Machine {
  public:
-  Machine(const MProgram& program, const std::vector<uint8_t>& source, std::vector<uint8_t>& destination)
+  Machine(const MProgram& program, const std::vector<uint8_t>& source,
+          std::vector<uint8_t>& destination)
       : program_(program), source_(source), destination_(destination) {}
 
   bool runKernel(const std::vector<uint64_t>& scalars, uint32_t block, uint32_t thread) {
@@ -217,7 +258,10 @@ class Machine {
   };
   struct Frame {
     explicit Frame(const MFunction& f)
-        : function(f), scalars(f.variables.size()), arrays(f.variables.size()), pointers(f.variables.size()) {}
+        : function(f),
+          scalars(f.variables.size()),
+          arrays(f.variables.size()),
+          pointers(f.variables.size()) {}
     const MFunction& function;
     MType generic = MType::Void;
     std::vector<Value> scalars;
@@ -256,9 +300,12 @@ class Machine {
         if (e.type == MType::Generic) return convert(valueOf(MType::I32, e.bits), actual(e.type));
         return valueOf(e.type, e.bits);
       }
-      case Kind::Adapted: return convert(floating(MType::F64, e.number), MType::F32);
-      case Kind::Const: return convert(evaluate(*program_.consts[e.index].value), e.type);
-      case Kind::Variable: return frame_->scalars[e.index];
+      case Kind::Adapted:
+        return convert(floating(MType::F64, e.number), MType::F32);
+      case Kind::Const:
+        return convert(evaluate(*program_.consts[e.index].value), e.type);
+      case Kind::Variable:
+        return frame_->scalars[e.index];
       case Kind::Element: {
         const uint64_t index = indexOf(e);
         const Pointer& p = frame_->pointers[e.index];
@@ -276,9 +323,12 @@ class Machine {
       case Kind::Unary: {
         const Value a = evaluate(*e.args[0]);
         switch (e.op) {
-          case MOp::Neg: return isFloat(a.type) ? floating(a.type, -a.number) : wrapped(a.type, -a.integer);
-          case MOp::Not: return wrapped(a.type, -a.integer - 1);
-          default: return boolean(convert(a, MType::Bool).integer == 0);
+          case MOp::Neg:
+            return isFloat(a.type) ? floating(a.type, -a.number) : wrapped(a.type, -a.integer);
+          case MOp::Not:
+            return wrapped(a.type, -a.integer - 1);
+          default:
+            return boolean(convert(a, MType::Bool).integer == 0);
         }
       }
       case Kind::Binary: {
@@ -290,10 +340,14 @@ class Machine {
         }
         return binary(e.op, a, evaluate(*e.args[1]));
       }
-      case Kind::Cast: return convert(evaluate(*e.args[0]), actual(e.type));
-      case Kind::Call: return call(e);
-      case Kind::Builtin: return builtin(e);
-      case Kind::Address: return {};  // Only as an argument.
+      case Kind::Cast:
+        return convert(evaluate(*e.args[0]), actual(e.type));
+      case Kind::Call:
+        return call(e);
+      case Kind::Builtin:
+        return builtin(e);
+      case Kind::Address:
+        return {};  // Only as an argument.
     }
     return {};
   }
@@ -346,14 +400,22 @@ class Machine {
     switch (e.builtin) {
       case MBuiltin::Sqrt:
         return floating(t, isSingle ? std::sqrt(static_cast<float>(x)) : std::sqrt(x));
-      case MBuiltin::Fabs: return floating(t, std::fabs(x));
-      case MBuiltin::Floor: return floating(t, std::floor(x));
-      case MBuiltin::Ceil: return floating(t, std::ceil(x));
-      case MBuiltin::Trunc: return floating(t, std::trunc(x));
-      case MBuiltin::Round: return floating(t, std::round(x));
-      case MBuiltin::RoundEven: return floating(t, std::nearbyint(x));
-      case MBuiltin::Fmin: return floating(t, minimum(x, y));
-      case MBuiltin::Fmax: return floating(t, -minimum(-x, -y));
+      case MBuiltin::Fabs:
+        return floating(t, std::fabs(x));
+      case MBuiltin::Floor:
+        return floating(t, std::floor(x));
+      case MBuiltin::Ceil:
+        return floating(t, std::ceil(x));
+      case MBuiltin::Trunc:
+        return floating(t, std::trunc(x));
+      case MBuiltin::Round:
+        return floating(t, std::round(x));
+      case MBuiltin::RoundEven:
+        return floating(t, std::nearbyint(x));
+      case MBuiltin::Fmin:
+        return floating(t, minimum(x, y));
+      case MBuiltin::Fmax:
+        return floating(t, -minimum(-x, -y));
       case MBuiltin::Fma:
         return floating(t, isSingle ? std::fma(static_cast<float>(x), static_cast<float>(y),
                                                static_cast<float>(a[2].number))
@@ -364,7 +426,8 @@ class Machine {
         const Value p = convert(a[0], c), q = convert(a[1], c);
         return (p.integer < q.integer) == (e.builtin == MBuiltin::Min) ? p : q;
       }
-      case MBuiltin::Abs: return a[0].integer < 0 ? wrapped(a[0].type, -a[0].integer) : a[0];
+      case MBuiltin::Abs:
+        return a[0].integer < 0 ? wrapped(a[0].type, -a[0].integer) : a[0];
       case MBuiltin::Clz: {
         const uint64_t bits = bitsOf(a[0]);
         int zeros = 0;
@@ -378,7 +441,8 @@ class Machine {
       }
       case MBuiltin::ThroughHalf:
         return floating(t, static_cast<float>(static_cast<_Float16>(static_cast<float>(x))));
-      case MBuiltin::ThroughBfloat: return floating(t, throughBfloat(static_cast<float>(x)));
+      case MBuiltin::ThroughBfloat:
+        return floating(t, throughBfloat(static_cast<float>(x)));
     }
     return {};
   }
@@ -421,8 +485,9 @@ class Machine {
       case Kind::Assign:
       case Kind::Compound: {
         // The target's address first, then its value, then the right side.
-        Value* where = s.target->kind == MExpr::Kind::Variable ? &f.scalars[s.target->index]
-                                                               : elementAt(*s.target, indexOf(*s.target));
+        Value* where = s.target->kind == MExpr::Kind::Variable
+                           ? &f.scalars[s.target->index]
+                           : elementAt(*s.target, indexOf(*s.target));
         const MType t = actual(s.target->type);
         if (s.kind == Kind::Assign) {
           *where = convert(evaluate(*s.value), t);
@@ -459,7 +524,8 @@ class Machine {
       case Kind::ForRange: {
         const MType t = f.function.variables[s.index].type;
         const Value first = convert(evaluate(*s.value), t), last = convert(evaluate(*s.cond), t);
-        for (__int128 i = first.integer; i < last.integer || (s.inclusive && i == last.integer); ++i) {
+        for (__int128 i = first.integer; i < last.integer || (s.inclusive && i == last.integer);
+             ++i) {
           if (steps_ >= kMaxSteps) break;
           f.scalars[s.index] = {t, i, 0};
           Flow flow = execute(s.body);
@@ -467,17 +533,24 @@ class Machine {
         }
         return Flow::Next;
       }
-      case Kind::Break: target_ = s.label; return Flow::Break;
-      case Kind::Continue: target_ = s.label; return Flow::Continue;
-      case Kind::Switch: return executeSwitch(s);
+      case Kind::Break:
+        target_ = s.label;
+        return Flow::Break;
+      case Kind::Continue:
+        target_ = s.label;
+        return Flow::Continue;
+      case Kind::Switch:
+        return executeSwitch(s);
       case Kind::Return:
         if (s.value) {
           const MType t = actual(f.function.result);
           f.result = convert(evaluate(*s.value), t);
         }
         return Flow::Return;
-      case Kind::Barrier: return Flow::Next;
-      case Kind::Block: return execute(s.body);
+      case Kind::Barrier:
+        return Flow::Next;
+      case Kind::Block:
+        return execute(s.body);
     }
     return Flow::Next;
   }

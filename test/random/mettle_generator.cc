@@ -39,18 +39,39 @@ class Generator {
     const unsigned width = widthOf(t);
     const uint64_t mask = width == 64 ? ~uint64_t{0} : (uint64_t{1} << width) - 1;
     const uint64_t sign = uint64_t{1} << (width - 1);
-    const uint64_t corners[] = {0, 1, mask, sign, sign - 1, width, width - 1, width + 1, mask - 1, sign + 1};
+    const uint64_t corners[] = {0,     1,         mask,      sign,     sign - 1,
+                                width, width - 1, width + 1, mask - 1, sign + 1};
     switch (pick(4)) {
-      case 0: return corners[pick(std::size(corners))] & mask;
-      case 1: return random_() & mask;
-      default: return (random_() % 21 - 5) & mask;
+      case 0:
+        return corners[pick(std::size(corners))] & mask;
+      case 1:
+        return random_() & mask;
+      default:
+        return (random_() % 21 - 5) & mask;
     }
   }
   double finite(MType t) {
     // Values that print exactly in few digits, and some of every magnitude.
-    constexpr double kPlain[] = {0, 0.5, 1, 1.5, 2, 3.25, 10, 255, 256.5, 32768, 65536, 2147483648.0, 1e10,
-                                 0.1, 1e-3, 16777217, 4294967296.0, 9223372036854775808.0};
-    double d = chance(3) ? std::ldexp(static_cast<double>(random_() % 10000), static_cast<int>(pick(100)) - 60)
+    constexpr double kPlain[] = {0,
+                                 0.5,
+                                 1,
+                                 1.5,
+                                 2,
+                                 3.25,
+                                 10,
+                                 255,
+                                 256.5,
+                                 32768,
+                                 65536,
+                                 2147483648.0,
+                                 1e10,
+                                 0.1,
+                                 1e-3,
+                                 16777217,
+                                 4294967296.0,
+                                 9223372036854775808.0};
+    double d = chance(3) ? std::ldexp(static_cast<double>(random_() % 10000),
+                                      static_cast<int>(pick(100)) - 60)
                          : kPlain[pick(std::size(kPlain))];
     if (t == MType::F32) d = static_cast<double>(static_cast<float>(d));
     return chance(4) ? -d : d;
@@ -71,7 +92,8 @@ class Generator {
     } else if (isFloat(t)) {
       const double d = finite(t);
       e->number = d;
-      e->bits = t == MType::F32 ? std::bit_cast<uint32_t>(static_cast<float>(d)) : std::bit_cast<uint64_t>(d);
+      e->bits = t == MType::F32 ? std::bit_cast<uint32_t>(static_cast<float>(d))
+                                : std::bit_cast<uint64_t>(d);
     } else if (t == MType::Generic) {
       e->bits = pick(20);
     } else {
@@ -112,8 +134,9 @@ class Generator {
     MExpr* e = node(kind, t);
     e->index = variableIndex;
     e->mask = elements - 1;
-    e->args = {generic_ || elements == 1 ? integer(MType::I32, pick(elements))
-                        : expression(chance(2) ? MType::I32 : anyInt(), std::min(depth, 2))};
+    e->args = {generic_ || elements == 1
+                   ? integer(MType::I32, pick(elements))
+                   : expression(chance(2) ? MType::I32 : anyInt(), std::min(depth, 2))};
     return e;
   }
 
@@ -201,19 +224,24 @@ class Generator {
     }
     switch (pick(8)) {
       case 0:
-        return binaryOp(chance(2) ? MOp::LogicalAnd : MOp::LogicalOr, MType::Bool, expression(anyType(), depth - 1),
+        return binaryOp(chance(2) ? MOp::LogicalAnd : MOp::LogicalOr, MType::Bool,
+                        expression(anyType(), depth - 1),
                         expression(chance(2) ? MType::Bool : anyType(), depth - 1));
-      case 1: return unaryOp(MOp::LogicalNot, MType::Bool, expression(anyType(), depth - 1));
+      case 1:
+        return unaryOp(MOp::LogicalNot, MType::Bool, expression(anyType(), depth - 1));
       case 2: {
         constexpr MOp kOps[] = {MOp::And, MOp::Or, MOp::Xor, MOp::Eq, MOp::Ne};
         return binaryOp(kOps[pick(5)], MType::Bool, expression(MType::Bool, depth - 1),
                         expression(MType::Bool, depth - 1));
       }
-      case 3: return cast(MType::Bool, expression(anyType(), depth - 1));
+      case 3:
+        return cast(MType::Bool, expression(anyType(), depth - 1));
       default: {
         constexpr MOp kOps[] = {MOp::Lt, MOp::Le, MOp::Gt, MOp::Ge, MOp::Eq, MOp::Ne};
         MExpr* a = expression(anyType(), depth - 1);
-        MExpr* b = a->type == MType::F32 && chance(4) ? adapted() : expression(chance(2) ? a->type : anyType(), depth - 1);
+        MExpr* b = a->type == MType::F32 && chance(4)
+                       ? adapted()
+                       : expression(chance(2) ? a->type : anyType(), depth - 1);
         if (chance(2)) std::swap(a, b);
         return binaryOp(kOps[pick(6)], MType::Bool, a, b);
       }
@@ -231,16 +259,19 @@ class Generator {
     constexpr MOp kOps[] = {MOp::Add, MOp::Sub, MOp::Mul, MOp::Div};
     if (chance(8)) return unaryOp(MOp::Neg, t, expression(t, depth - 1));
     MExpr* a = expression(t, depth - 1);
-    // A literal adapts only to what is not a literal expression itself; variables, calls and casts are not.
+    // A literal adapts only to what is not a literal expression itself; variables, calls and casts
+    // are not.
     MExpr* b = t == MType::F32 && chance(5) ? adapted() : expression(partner(t), depth - 1);
     if (chance(2)) std::swap(a, b);
     return binaryOp(kOps[pick(4)], t, a, b);
   }
 
   MExpr* integerExpression(MType t, int depth) {
-    constexpr MOp kOps[] = {MOp::Add, MOp::Sub, MOp::Mul, MOp::Div, MOp::Rem, MOp::And, MOp::Or, MOp::Xor};
+    constexpr MOp kOps[] = {MOp::Add, MOp::Sub, MOp::Mul, MOp::Div,
+                            MOp::Rem, MOp::And, MOp::Or,  MOp::Xor};
     switch (pick(6)) {
-      case 0: return unaryOp(chance(2) ? MOp::Neg : MOp::Not, t, expression(t, depth - 1));
+      case 0:
+        return unaryOp(chance(2) ? MOp::Neg : MOp::Not, t, expression(t, depth - 1));
       case 1:
         return binaryOp(chance(2) ? MOp::Shl : MOp::Shr, t, expression(t, depth - 1),
                         expression(anyInt(), depth - 1));
@@ -261,8 +292,9 @@ class Generator {
       if (t == MType::F32 && chance(6)) {
         e->builtin = chance(2) ? MBuiltin::ThroughHalf : MBuiltin::ThroughBfloat;
       }
-      const int args = e->builtin == MBuiltin::Fma ? 3
-                       : e->builtin == MBuiltin::Fmin || e->builtin == MBuiltin::Fmax ? 2 : 1;
+      const int args = e->builtin == MBuiltin::Fma                                    ? 3
+                       : e->builtin == MBuiltin::Fmin || e->builtin == MBuiltin::Fmax ? 2
+                                                                                      : 1;
       for (int i = 0; i < args; ++i) e->args.push_back(expression(t, depth - 1));
       return e;
     }
@@ -363,17 +395,20 @@ class Generator {
   }
 
   std::string freshName() {
-    constexpr const char* kWords[] = {"a", "b", "c", "d", "sum", "mov", "div", "eax", "ret", "tmp", "in_", "v"};
+    constexpr const char* kWords[] = {"a",   "b",   "c",   "d",   "sum", "mov",
+                                      "div", "eax", "ret", "tmp", "in_", "v"};
     return std::string(kWords[pick(std::size(kWords))]) + std::to_string(nextName_++);
   }
 
-  // A new variable, visible from now on; in an inner block it sometimes takes the name of an outer one.
+  // A new variable, visible from now on; in an inner block it sometimes takes the name of an outer
+  // one.
   uint32_t declare(MType t, uint32_t elements) {
     std::string name = freshName();
     if (depth_ > 1 && chance(8)) {
       std::vector<uint32_t> outer;
       for (uint32_t v : visible_) {
-        if (std::find(scope_.begin(), scope_.end(), v) == scope_.end() && v >= f_->paramCount) outer.push_back(v);
+        if (std::find(scope_.begin(), scope_.end(), v) == scope_.end() && v >= f_->paramCount)
+          outer.push_back(v);
       }
       if (!outer.empty()) {
         const uint32_t hidden = among(outer);
@@ -439,7 +474,9 @@ class Generator {
       }
       case 2:
       case 3:
-      case 4: assign(body); return;
+      case 4:
+        assign(body);
+        return;
       case 5:
       case 6:
         if (isKernel_) output(body, generic_ ? MType::Generic : anyType());
@@ -472,7 +509,8 @@ class Generator {
         }
         return;
       case 14:
-        if (isKernel_ && depth_ == 1 && !mayReturn_) body.push_back(statementNode(MStmt::Kind::Barrier));
+        if (isKernel_ && depth_ == 1 && !mayReturn_)
+          body.push_back(statementNode(MStmt::Kind::Barrier));
         return;
       case 15:
         if (nested) {
@@ -539,7 +577,9 @@ class Generator {
     switch (pick(3)) {
       case 0:
         s = statementNode(MStmt::Kind::While);
-        s->cond = chance(4) ? integer(MType::Bool, 1) : generic_ ? condition(2) : expression(chance(2) ? MType::Bool : anyType(), 3);
+        s->cond = chance(4)  ? integer(MType::Bool, 1)
+                  : generic_ ? condition(2)
+                             : expression(chance(2) ? MType::Bool : anyType(), 3);
         break;
       case 1: {
         s = statementNode(MStmt::Kind::For);
@@ -663,7 +703,8 @@ class Generator {
     f_ = nullptr;
     MExpr* value = literal(t);
     if (isInt(t) && chance(2)) {
-      constexpr MOp kOps[] = {MOp::Add, MOp::Sub, MOp::Mul, MOp::Div, MOp::Rem, MOp::And, MOp::Or, MOp::Xor, MOp::Shl, MOp::Shr};
+      constexpr MOp kOps[] = {MOp::Add, MOp::Sub, MOp::Mul, MOp::Div, MOp::Rem,
+                              MOp::And, MOp::Or,  MOp::Xor, MOp::Shl, MOp::Shr};
       value = binaryOp(kOps[pick(std::size(kOps))], t, value, literal(t));
     }
     p_.consts.push_back({"K" + std::to_string(p_.consts.size()), t, value});

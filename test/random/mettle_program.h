@@ -1,5 +1,6 @@
-// A random Mettle program as a tree of its own, which knows nothing of the compiler: it is printed as source text, and
-// evaluated by the language's rules (docs/language.md) as an independent expectation.
+// A random Mettle program as a tree of its own, which knows nothing of the compiler: it is printed
+// as source text, and evaluated by the language's rules (docs/language.md) as an independent
+// expectation.
 
 #ifndef MTLC_TEST_RANDOM_METTLE_PROGRAM_H_
 #define MTLC_TEST_RANDOM_METTLE_PROGRAM_H_
@@ -29,14 +30,48 @@ MType commonType(MType a, MType b);
 
 // Operators by source text; `&&` and `||` included.
 enum class MOp : uint8_t {
-  Add, Sub, Mul, Div, Rem, And, Or, Xor, Shl, Shr, Lt, Le, Gt, Ge, Eq, Ne, LogicalAnd, LogicalOr,
-  Neg, Not, LogicalNot,
+  Add,
+  Sub,
+  Mul,
+  Div,
+  Rem,
+  And,
+  Or,
+  Xor,
+  Shl,
+  Shr,
+  Lt,
+  Le,
+  Gt,
+  Ge,
+  Eq,
+  Ne,
+  LogicalAnd,
+  LogicalOr,
+  Neg,
+  Not,
+  LogicalNot,
 };
 std::string_view opText(MOp op);
 
 enum class MBuiltin : uint8_t {
-  Sqrt, Fabs, Floor, Ceil, Trunc, Round, RoundEven, Fmin, Fmax, Fma, Min, Max, Abs, Clz, Popcount,
-  ThroughHalf, ThroughBfloat,
+  Sqrt,
+  Fabs,
+  Floor,
+  Ceil,
+  Trunc,
+  Round,
+  RoundEven,
+  Fmin,
+  Fmax,
+  Fma,
+  Min,
+  Max,
+  Abs,
+  Clz,
+  Popcount,
+  ThroughHalf,
+  ThroughBfloat,
 };
 
 struct MExpr {
@@ -51,9 +86,9 @@ struct MExpr {
     Unary,
     Binary,
     Cast,
-    Call,      // of function `index`; a generic one with `typeArgument`
+    Call,  // of function `index`; a generic one with `typeArgument`
     Builtin,
-    Address,   // for pointer parameters: of variable `index`, or from element `mask` of an array on
+    Address,  // for pointer parameters: of variable `index`, or from element `mask` of an array on
   };
   Kind kind;
   MType type;  // Of the value; for Address, of what it points to.
@@ -110,7 +145,7 @@ struct MStmt {
 struct MVariable {
   std::string name;
   MType type;
-  uint32_t elements = 0;  // 0: a scalar. Otherwise a power of two.
+  uint32_t elements = 0;   // 0: a scalar. Otherwise a power of two.
   bool isPointer = false;  // A parameter that points to `elements` elements.
   bool isReadOnly = false;
 };
@@ -149,8 +184,8 @@ struct MProgram {
   std::deque<MStmt> statements_;
 };
 
-inline constexpr uint32_t kSourceCells = 32;      // Of eight bytes each.
-inline constexpr uint32_t kOutputCells = 32;      // For each thread.
+inline constexpr uint32_t kSourceCells = 32;  // Of eight bytes each.
+inline constexpr uint32_t kOutputCells = 32;  // For each thread.
 inline constexpr uint32_t kMettleGrid = 2, kMettleBlock = 3;
 
 // A terminating program without faults. The kernel is `k(src: uint64*, dst: uint64*, scalars…)`.
@@ -159,8 +194,9 @@ void generateProgram(MProgram& program, uint64_t seed);
 // As source text. `style` varies layout, parentheses and spelling without changing the meaning.
 std::string printProgram(const MProgram& program, uint64_t style);
 
-// What the kernel leaves in `dst` (which starts as 0xCD), by the language's rules. `source` is `src`, `scalars` the bits of
-// the kernel's other parameters. Returns false if it takes too many steps.
+// What the kernel leaves in `dst` (which starts as 0xCD), by the language's rules. `source` is
+// `src`, `scalars` the bits of the kernel's other parameters. Returns false if it takes too many
+// steps.
 bool evaluateProgram(const MProgram& program, const std::vector<uint8_t>& source,
                      const std::vector<uint64_t>& scalars, std::vector<uint8_t>& destination);
 

@@ -1,5 +1,5 @@
-// Random Mettle programs, compiled without and with optimisation and run on the interpreter, against the value that the
-// program has by the language's rules.
+// Random Mettle programs, compiled without and with optimisation and run on the interpreter,
+// against the value that the program has by the language's rules.
 
 #include <unistd.h>
 
@@ -7,7 +7,6 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
-#include <functional>
 #include <memory>
 #include <optional>
 #include <random>
@@ -50,12 +49,21 @@ uint64_t randomScalar(MType t, std::mt19937_64& random) {
     const unsigned mantissa = t == MType::F32 ? 23 : 52;
     const uint64_t infinity = (mask >> 1) & ~((uint64_t{1} << mantissa) - 1);
     const uint64_t one = (infinity >> 1) & ~((uint64_t{1} << mantissa) - 1);
-    const uint64_t values[] = {0, one, infinity, infinity | uint64_t{1} << (mantissa - 1), infinity - 1, 1,
-                               random(), one + (random() % 70 << mantissa), one + (random() % 8 << mantissa),
-                               (one + (random() % 16 << mantissa)) | (random() & ((uint64_t{1} << mantissa) - 1))};
+    const uint64_t values[] = {
+        0,
+        one,
+        infinity,
+        infinity | uint64_t{1} << (mantissa - 1),
+        infinity - 1,
+        1,
+        random(),
+        one + (random() % 70 << mantissa),
+        one + (random() % 8 << mantissa),
+        (one + (random() % 16 << mantissa)) | (random() & ((uint64_t{1} << mantissa) - 1))};
     return (values[random() % std::size(values)] ^ (random() % 2 << (width - 1))) & mask;
   }
-  const uint64_t values[] = {0, 1, mask, mask >> 1, (mask >> 1) + 1, width, random(), random() % 10, random() % 100};
+  const uint64_t values[] = {0,     1,        mask,          mask >> 1,     (mask >> 1) + 1,
+                             width, random(), random() % 10, random() % 100};
   return values[random() % std::size(values)] & mask;
 }
 
@@ -89,19 +97,29 @@ std::string compareOutputs(const MProgram& program, const std::vector<uint8_t>& 
       return t == MType::F32 && (bits & 0x7FFFFFFF) > 0x7F800000;
     };
     if (isNan(e) && isNan(g)) continue;
-    return absl::StrFormat("thread %d, cell %d (%s): expected %016x, got %016x", cell / kOutputCells,
-                           cell % kOutputCells, typeText(t), e, g);
+    return absl::StrFormat("thread %d, cell %d (%s): expected %016x, got %016x",
+                           cell / kOutputCells, cell % kOutputCells, typeText(t), e, g);
   }
   return "";
 }
 
-using CheckModule = std::function<std::optional<Problem>(const ir::Module&)>;
+// What the run has done so far.
+struct Totals {
+  int64_t tooLong = 0;
+  int64_t cells = 0;
+  uint64_t instructions = 0;
+};
+Totals totals;
 
 // Compiles and runs the program in all ways.
 std::optional<Problem> check(const MProgram& program, uint64_t seed) {
   const Inputs inputs = makeInputs(program, seed);
   std::vector<uint8_t> expected;
-  if (!evaluateProgram(program, inputs.source, inputs.scalars, expected)) return std::nullopt;  // Too long.
+  if (!evaluateProgram(program, inputs.source, inputs.scalars, expected)) {
+    ++totals.tooLong;
+    return std::nullopt;
+  }
+  for (MType t : program.cells) totals.cells += t != MType::Void;
 
   KernelInput input;
   input.grid = kMettleGrid;
@@ -135,6 +153,7 @@ std::optional<Problem> check(const MProgram& program, uint64_t seed) {
       return Problem{name + " verify", renderHuman(diags, sources)};
     }
     const KernelOutput got = runKernel(*module, input);
+    totals.instructions += got.instructions;
     if (!got.problem.empty()) return Problem{name + " fault", got.problem};
     std::string difference = compareOutputs(program, expected, got.bytes);
     if (!difference.empty()) return Problem{name + " differs", difference};
@@ -176,7 +195,8 @@ class Reducer {
     for (size_t chunk = body.size(); chunk > 0; chunk /= 2) {
       for (size_t i = 0; i + chunk <= body.size();) {
         MBody without = body;
-        without.erase(without.begin() + static_cast<ptrdiff_t>(i), without.begin() + static_cast<ptrdiff_t>(i + chunk));
+        without.erase(without.begin() + static_cast<ptrdiff_t>(i),
+                      without.begin() + static_cast<ptrdiff_t>(i + chunk));
         std::swap(body, without);
         if (stillFails()) {
           changed = true;
@@ -269,7 +289,8 @@ int run(const Options& o) {
     std::optional<Problem> problem = check(program, static_cast<uint64_t>(seed));
     if (!problem) continue;
     ++failures;
-    std::fprintf(stderr, "FAILED seed %lld: %s\n", static_cast<long long>(seed), problem->kind.c_str());
+    std::fprintf(stderr, "FAILED seed %lld: %s\n", static_cast<long long>(seed),
+                 problem->kind.c_str());
     if (o.reduce) {
       Reducer(program, static_cast<uint64_t>(seed), problem->kind).run();
       problem = check(program, static_cast<uint64_t>(seed));
@@ -277,9 +298,14 @@ int run(const Options& o) {
     std::fprintf(stderr, "%s\n%s\n", problem->details.c_str(),
                  printProgram(program, static_cast<uint64_t>(seed)).c_str());
   }
-  const double seconds = std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
-  std::printf("%lld random Mettle programs, %lld failures, %.1f s\n", static_cast<long long>(o.count),
-              static_cast<long long>(failures), seconds);
+  const double seconds =
+      std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  std::printf(
+      "%s\n",
+      absl::StrFormat("%d random Mettle programs (%d of them too long), %d results, %d operations "
+                      "executed, %d failures, %.1f s",
+                      o.count, totals.tooLong, totals.cells, totals.instructions, failures, seconds)
+          .c_str());
   return failures == 0 ? 0 : 1;
 }
 
@@ -288,7 +314,8 @@ int run(const Options& o) {
 
 int main(int argc, char** argv) {
   mtlc::random_test::Options o;
-  mtlc::Tool tool("mettle_random", "[options]", "Differential testing of the compiler on random programs.");
+  mtlc::Tool tool("mettle_random", "[options]",
+                  "Differential testing of the compiler on random programs.");
   tool.options().integer("--seed", "N", &o.first, 0, INT64_MAX, "The first seed");
   tool.options().integer("--count", "N", &o.count, 0, INT64_MAX, "How many programs");
   tool.options().integer("--max-failures", "N", &o.maxFailures, 1, INT64_MAX, "Stop after so many");
