@@ -5,14 +5,12 @@ for bit; elsewhere it is float64 with the bound given. Outputs start as NaN or a
 """
 
 import functools
-import itertools
 
 import numpy as np
 
 import mtlc_testing
-from mtlc_exec import Out, launch
+from mtlc_exec import CONFIGURATIONS, Out, launch
 
-CONFIGURATIONS = list(itertools.product(["interp"], [False, True]))
 NAN = np.float32(np.nan)
 
 
