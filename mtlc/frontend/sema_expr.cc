@@ -204,6 +204,7 @@ Sema::Expr* Sema::symbolValue(Symbol* s, SourceRange at) {
   switch (s->kind) {
     case SymbolKind::constant:
       resolveConstant(s);
+      if (s->hostValue) return hostOnly(at, "a constant with a host value");
       if (s->value.type->isError()) return poison();
       if (s->value.type->isHost()) return hostOnly(at, "a string");
       return constant(at, s->value.type, s->value.bits);
@@ -214,6 +215,7 @@ Sema::Expr* Sema::symbolValue(Symbol* s, SourceRange at) {
       if (s->progress != Progress::done) {
         return nameError(DiagId::ConstantCycle, at, s->name);
       }
+      if (s->hostValue) return hostOnly(at, "a constant with a host value");
       if (s->value.type->isError()) return poison();
       return constant(at, s->value.type, s->value.bits);
     case SymbolKind::variable:

@@ -51,6 +51,8 @@ struct Symbol {
 
   // constant, variant: the value once `done`; its type is an error if it could not be found.
   checked::ConstantExpr value{};
+  // constant, variant: the value needs the host, which is an error only where a kernel uses it.
+  bool hostValue = false;
   // enumType: the type and its variants. variant: the enum in `owner`.
   const Type* type = nullptr;
   Symbol* owner = nullptr;

@@ -205,7 +205,12 @@ void Sema::resolveConstant(Symbol* symbol) {
   quietNames_ = symbol->home->module->hadSyntaxErrors;
   ++constantDepth_;
   checked::ConstantExpr value{};
+  int errors = diagnostics_.errorCount();
+  bool failed = failed_;
+  failed_ = false;
   evaluateConstant(decl->type, decl->init, decl->name, &value);
+  symbol->hostValue = failed_ && !quietNames_ && diagnostics_.errorCount() == errors;
+  failed_ = failed || failed_;
   --constantDepth_;
   quietNames_ = quiet;
   localsHidden_ = hidden;
@@ -231,10 +236,12 @@ void Sema::resolveVariants(Symbol* enumSymbol) {
     v->value.type = enumSymbol->type;
     if (v->variant->value) {
       checked::ConstantExpr* c;
+      int errors = diagnostics_.errorCount();
       if (constantInteger(v->variant->value, DiagId::VariantNotConstant, &c)) {
         next = convertBits(*c, types_.int64());
       } else {
         v->value.type = types_.error();
+        v->hostValue = !quietNames_ && diagnostics_.errorCount() == errors;
       }
     }
     v->value.bits = next++;

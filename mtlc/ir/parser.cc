@@ -26,11 +26,11 @@ class Parser {
   Parser(SourceManager& sources, FileId file, DiagnosticEngine& diags)
       : sources_(sources),
         diags_(diags),
+        errorsBefore_(diags.errorCount()),
         lexer_(sources, file, diags),
         module_(std::make_unique<Module>(sources)) {}
 
   std::unique_ptr<Module> run() {
-    int before = diags_.errorCount();
     if (isWord("module")) {
       take();
       if (at(Tok::String)) {
@@ -50,7 +50,7 @@ class Parser {
       }
     }
     resolveCalls();
-    if (diags_.errorCount() != before) return nullptr;
+    if (diags_.errorCount() != errorsBefore_) return nullptr;
     return std::move(module_);
   }
 
@@ -704,6 +704,7 @@ class Parser {
 
   SourceManager& sources_;
   DiagnosticEngine& diags_;
+  int errorsBefore_;  // The lexer reports from its first token on.
   Lexer lexer_;
   std::unique_ptr<Module> module_;
   // Of the function being parsed. Keys point into the source text.
