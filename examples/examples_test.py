@@ -9,7 +9,7 @@ import functools
 import numpy as np
 
 import mtlc_testing
-from mtlc_exec import CONFIGURATIONS, Out, launch
+from mtlc_launch import CONFIGURATIONS, Out, launch
 
 NAN = np.float32(np.nan)
 

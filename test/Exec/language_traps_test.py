@@ -8,7 +8,7 @@ import struct
 import numpy as np
 
 import mtlc_testing
-from mtlc_exec import CONFIGURATIONS, Out, launch_source
+from mtlc_launch import CONFIGURATIONS, Out, launch_source
 
 
 def run(source: str, *args, grid=1, block=1, **how):

@@ -9,7 +9,7 @@ import json
 import numpy as np
 
 import mtlc_testing
-from mtlc_exec import CONFIGURATIONS, LaunchError, Out, launch_source
+from mtlc_launch import CONFIGURATIONS, LaunchError, Out, launch_source
 
 INT_MIN = -(2**31)
 
