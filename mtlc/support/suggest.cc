@@ -34,7 +34,8 @@ size_t editDistance(std::string_view a, std::string_view b, size_t limit) {
 
 std::string_view nearestSpelling(std::string_view word,
                                  std::span<const std::string_view> candidates) {
-  size_t limit = std::max<size_t>(1, word.size() / 3);
+  // One edit turns a single letter into any other, which helps nobody.
+  size_t limit = word.size() < 2 ? 0 : std::max<size_t>(1, word.size() / 3);
   std::string_view best;
   for (std::string_view candidate : candidates) {
     size_t d = editDistance(word, candidate, limit);
