@@ -107,3 +107,7 @@ def forms() -> Iterator[Form]:
 
 def module() -> str:
     return "\n\n".join(['module "op-forms"', *(form.text() for form in forms())]) + "\n"
+
+
+if __name__ == "__main__":
+    print(module(), end="")
