@@ -53,6 +53,22 @@ kernel @spin() {
   jump ^loop
 }
 """
+PTX = """.version 8.0
+.target sm_80
+.address_size 64
+.visible .entry fill(.param .u64 out, .param .u32 value) {
+  .reg .b32 %r<3>;
+  .reg .b64 %rd<4>;
+  ld.param.u64 %rd1, [out];
+  ld.param.u32 %r1, [value];
+  mov.u32 %r2, %tid.x;
+  cvta.to.global.u64 %rd2, %rd1;
+  mul.wide.u32 %rd3, %r2, 4;
+  add.s64 %rd2, %rd2, %rd3;
+  st.global.u32 [%rd2], %r1;
+  ret;
+}
+"""
 
 
 class MtlcRun(mtlc_testing.TestCase):
@@ -268,6 +284,35 @@ class MtlcRun(mtlc_testing.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("d.mettle:2:23: error: ", result.stderr)
         self.assertNotIn("[sync]", result.stderr)
+
+    def test_simulator(self) -> None:
+        want = self.run_tool(*self.scale_args("--print=1")).stdout
+        for options in ([], ["-O0"], ["--gpu-arch=sm_80"], ["--gpu-arch=portable", "-g"]):
+            result = self.run_tool(*self.scale_args("--print=1", "--device=sim", "--stats", *options))
+            self.assertEqual((result.returncode, result.stdout), (0, want), result.stderr)
+            counts = re.match(r"stats: instructions=(\d+) lane_instructions=(\d+) ", result.stderr)
+            self.assertTrue(counts, result.stderr)
+            self.assertLess(int(counts[1]), int(counts[2]))
+        result = self.run_tool(*self.scale_args("--print=1", "--device=sim", n=11))
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("error: [mem]", result.stderr)
+        result = self.run_tool(*self.scale_args("--device=sim", "--gpu-arch=sm_1"))
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(self.run_tool(*self.scale_args("--device=sim", "--grid=0")).returncode, 0)
+        self.usage("1025", *self.scale_args("--device=sim", "--block=1025"))
+
+    def test_ptx_files(self) -> None:
+        path = mtlc_exec.write_source("fill.ptx", PTX)
+        args = ["--block=3", "--arg=buf:i32:3:poison", "--arg=i32:-7", "--print=0"]
+        result = self.run_tool(path, "--device=sim", *args)
+        self.assertEqual((result.returncode, result.stdout), (0, "0: -7 -7 -7\n"), result.stderr)
+        self.usage("use --device=sim", path, "--device=interp", *args)
+        self.usage("parameter 'value' of type 4 bytes", path, "--device=sim", args[1], "--arg=i64:1")
+        self.usage("takes 2 arguments, and there are 1", path, "--device=sim", args[1])
+        bad = mtlc_exec.write_source("bad.ptx", PTX.replace("st.global", "st.local.global"))
+        result = self.run_tool(bad, "--device=sim", *args)
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("bad.ptx:13:", result.stderr)
 
     def test_refused_programs(self) -> None:
         for text, message in (

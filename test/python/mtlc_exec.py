@@ -48,7 +48,7 @@ _SCALARS = {
 
 def devices() -> list[str]:
     """The devices of mtlc-run that are the same everywhere: they need no hardware."""
-    return ["interp"]
+    return ["interp", "sim"]
 
 
 @dataclass(eq=False)

@@ -35,7 +35,7 @@ bool fitsScalar(const Parameter& parameter, DType given) {
     case Parameter::Kind::Pointer:  // An address.
       return given == DType::U64;
     case Parameter::Kind::Bytes:
-      return false;
+      return true;
   }
   return false;
 }
@@ -110,6 +110,7 @@ absl::Status Arguments::match(std::string_view kernel, const std::vector<Paramet
         }
         break;
       case ArgSpec::Kind::Buffer:
+        if (parameter.kind == Parameter::Kind::Bytes && parameter.bytes == 8) break;
         if (parameter.kind != Parameter::Kind::Pointer) {
           problem = "a buffer needs a pointer";
         } else if (parameter.exact && !fillsMemory(*parameter.exact, spec.type)) {

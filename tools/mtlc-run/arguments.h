@@ -20,6 +20,7 @@ namespace mtlc::run {
 
 // One parameter of a kernel, as far as the program says.
 struct Parameter {
+  // Bytes: only the size is known.
   enum class Kind : uint8_t { Bool, Integer, Float, Pointer, Bytes };
   Kind kind = Kind::Integer;
   uint32_t bytes = 4;
@@ -28,6 +29,11 @@ struct Parameter {
   // Where the source language says it: the exact type, of the scalar or of what the pointer points
   // to.
   std::optional<DType> exact;
+};
+
+struct KernelSignature {
+  std::string name;
+  std::vector<Parameter> parameters;
 };
 
 // What --out and --print ask for: elements [0, count) of argument `index`; nullopt: all.

@@ -30,6 +30,7 @@ TEST(Arguments, ScalarsFitByKindAndWidth) {
            {parameter(Kind::Float, 2), {"f16:1", "bf16:1", "u16:1"}, {"f32:1", "i16:1"}},
            {parameter(Kind::Float, 2, DType::BF16), {"bf16:1", "u16:1"}, {"f16:1"}},
            {parameter(Kind::Float, 4), {"f32:1"}, {"f64:1", "u32:1", "i32:1"}},
+           {parameter(Kind::Bytes, 4), {"i32:1", "f32:1", "u32:1"}, {"i64:1", "f16:1"}},
            {kPointer, {"u64:0"}, {"i64:0", "u32:0", "f64:0"}},
        }) {
     for (const char* spec : c.good) EXPECT_TRUE(match(spec, c.parameter).ok()) << spec;
@@ -45,6 +46,8 @@ TEST(Arguments, BuffersFitPointers) {
   EXPECT_TRUE(match("buf:bf16:4:zeros", to(DType::U16)).ok());
   EXPECT_TRUE(match("buf:u8:4:zeros", to(DType::Bool)).ok());
   EXPECT_TRUE(match("buf:bool:4:zeros", to(DType::Bool)).ok());
+  EXPECT_TRUE(match("buf:f64:4:zeros", parameter(Parameter::Kind::Bytes, 8)).ok());
+  EXPECT_FALSE(match("buf:f64:4:zeros", parameter(Parameter::Kind::Bytes, 4)).ok());
   EXPECT_FALSE(match("buf:f64:4:zeros", to(DType::F32)).ok());
   EXPECT_FALSE(match("buf:u32:4:zeros", to(DType::I32)).ok());
   EXPECT_FALSE(match("buf:i16:4:zeros", to(DType::U16)).ok());

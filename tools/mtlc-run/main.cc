@@ -10,6 +10,7 @@
 #include "mtlc/support/fault.h"
 #include "mtlc/support/tool_main.h"
 #include "tools/mtlc-run/run.h"
+#include "tools/targets/all_targets.h"
 #include "tools/targets/versions.h"
 
 namespace {
@@ -33,12 +34,15 @@ mtlc::OptionTable::Apply appendTo(std::vector<ResultRequest>* list, Parse parse)
 }  // namespace
 
 int main(int argc, char** argv) {
+  mtlc::registerAllTargets();
   mtlc::run::RunOptions run;
+  run.load.target.arch = "gb10";
   std::vector<std::string> files;
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
   mtlc::Tool tool("mtlc-run", "FILE [options]",
-                  "Runs one kernel of a Mettle file (.mettle) or IR module (.mtir) on a device."
+                  "Runs one kernel of a Mettle file (.mettle), IR module (.mtir) or PTX file "
+                  "(.ptx) on a device."
                   " Results are printed on standard output, faults on standard error.");
   mtlc::OptionTable& options = tool.options();
   options.positional("FILE", 1, 1, &files);
@@ -54,6 +58,9 @@ int main(int argc, char** argv) {
       {{"strict", FpMode::strict}, {"contract", FpMode::contract}, {"fast", FpMode::fast}},
       "What the compiler may change in floating point");
 
+  options.text("--gpu-arch", "ARCH", &run.load.target.arch, "What the simulator's PTX is made for");
+  options.flag("-g", &run.load.target.lineInfo, "Let reports from PTX name the source, too");
+
   options.group("Launch");
   options.text("--kernel", "NAME", &run.kernel, "The kernel; may be left out if there is one");
   options.integers("--grid", "X[,Y[,Z]]", &run.grid, 1, 3, "Blocks in the grid");
@@ -66,7 +73,9 @@ int main(int argc, char** argv) {
                "normal=SEED. Types: bool u8 i8 u16 i16 f16 bf16 u32 i32 f32 u64 i64 f64");
 
   options.group("Device");
-  options.choice("--device", &run.device, {{"interp", DeviceKind::interp}}, "What runs the kernel");
+  options.choice("--device", &run.device,
+                 {{"interp", DeviceKind::interp}, {"sim", DeviceKind::sim}},
+                 "The reference interpreter, or PTX on the simulator");
   options.integer("--subgroup-size", "N", &run.subgroupSize, 1, 128, "Work-items in a subgroup");
   options.integer("--threads", "N", &run.threads, 1, 256, "Host threads");
   options.integer("--seed", "N", &run.seed, 0, kMax,

@@ -66,6 +66,10 @@ bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options
   std::optional<FileId> file = tool.load(path);
   if (!file) return false;
   DiagnosticEngine& diags = tool.diagnostics();
+  if (path.ends_with(".ptx")) {
+    program->ptx = *file;
+    return true;
+  }
   std::vector<frontend::KernelSignature> signatures;
   if (path.ends_with(".mettle")) {
     program->module =
@@ -87,6 +91,13 @@ bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options
     for (const frontend::KernelSignature& signature : signatures) {
       if (signature.name == kernel.name) describe(signature, &kernel);
     }
+  }
+  if (options.wantsPtx) {
+    const Target* target = findTarget(options.target.arch, diags);
+    if (!target) return false;
+    std::optional<std::string> text = target->emit(*program->module, options.target, diags);
+    if (!text) return false;
+    program->ptx = tool.sources().add(path + ".ptx", *std::move(text));
   }
   return true;
 }

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "mtlc/codegen/target.h"
 #include "mtlc/frontend/compile.h"
 #include "mtlc/ir/ir.h"
 #include "mtlc/support/tool_main.h"
@@ -15,23 +16,22 @@
 
 namespace mtlc::run {
 
-struct KernelSignature {
-  std::string name;
-  std::vector<Parameter> parameters;
-};
-
 struct Program {
-  std::unique_ptr<ir::Module> module;  // Verified.
+  std::unique_ptr<ir::Module> module;  // Verified; null for a .ptx file.
+  FileId ptx = 0;                      // The PTX text; 0 if it is not wanted.
   std::vector<KernelSignature> kernels;
 };
 
 struct LoadOptions {
   transforms::OptLevel level = transforms::OptLevel::O;
   frontend::CompileOptions compile;  // For .mettle files.
+  bool wantsPtx = false;
+  TargetOptions target;  // For the PTX.
 };
 
-// Reads a .mettle or .mtir file (what does not end in .mettle is .mtir), compiles and verifies it,
-// and runs the pipeline of the level. False after a report.
+// Reads a .mettle, .ptx or .mtir file (the suffix tells; any other is .mtir). A .mettle or .mtir
+// file is compiled and verified, the pipeline of the level runs, and PTX is emitted if wanted. The
+// kernels of a .ptx file are left to the device. False after a report.
 bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options, Program* program);
 
 }  // namespace mtlc::run

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "mtlc/support/npy.h"
 #include "tools/mtlc-run/interp_device.h"
+#include "tools/mtlc-run/sim_device.h"
 
 namespace mtlc::run {
 namespace {
@@ -96,10 +97,14 @@ std::string printText(const ResultRequest& print, const ArgSpec& spec, const Buf
   return text + "\n";
 }
 
-std::unique_ptr<Device> makeDevice(DeviceKind kind, const Program& program) {
+// The device with the program loaded; nullptr after a report. Fills in the kernels of a .ptx file.
+std::unique_ptr<Device> makeDevice(Tool& tool, DeviceKind kind, Program* program) {
   switch (kind) {
     case DeviceKind::interp:
-      return makeInterpDevice(*program.module);
+      return makeInterpDevice(*program->module);
+    case DeviceKind::sim:
+      return makeSimDevice(tool.sources(), program->ptx, tool.diagnostics(),
+                           program->module ? nullptr : &program->kernels);
   }
   return nullptr;
 }
@@ -107,8 +112,15 @@ std::unique_ptr<Device> makeDevice(DeviceKind kind, const Program& program) {
 }  // namespace
 
 int run(Tool& tool, const RunOptions& options) {
+  if (options.device == DeviceKind::interp && options.file.ends_with(".ptx")) {
+    return tool.usageError("--device=interp runs .mettle and .mtir files; use --device=sim");
+  }
+  LoadOptions load = options.load;
+  load.wantsPtx = options.device == DeviceKind::sim;
   Program program;
-  if (!loadProgram(tool, options.file, options.load, &program)) return tool.finish();
+  if (!loadProgram(tool, options.file, load, &program)) return tool.finish();
+  std::unique_ptr<Device> device = makeDevice(tool, options.device, &program);
+  if (!device) return tool.finish();
 
   std::string error;
   const KernelSignature* kernel = findKernel(program, options.kernel, &error);
@@ -142,7 +154,6 @@ int run(Tool& tool, const RunOptions& options) {
   }
   arguments.moveTo(request, results);
 
-  std::unique_ptr<Device> device = makeDevice(options.device, program);
   absl::StatusOr<Statistics> statistics = device->run(request, tool.diagnostics());
   if (!statistics.ok()) return tool.usageError(std::string(statistics.status().message()));
   if (options.stats != StatsStyle::none) {

@@ -14,7 +14,7 @@
 
 namespace mtlc::run {
 
-enum class DeviceKind : uint8_t { interp };
+enum class DeviceKind : uint8_t { interp, sim };
 enum class StatsStyle : uint8_t { none, line, json };
 
 struct RunOptions {
