@@ -15,6 +15,7 @@
 #include "mtlc/support/tool_main.h"
 #include "mtlc/transforms/pipeline.h"
 #include "tools/targets/all_targets.h"
+#include "tools/targets/versions.h"
 
 namespace {
 
@@ -136,6 +137,7 @@ int main(int argc, char** argv) {
   o.target.arch = "gb10";
   mtlc::Tool tool("mettle", "[options] FILE", "Compiles the kernels of a Mettle file.");
   declareOptions(tool.options(), o);
+  mtlc::addVersionLines(tool);
   if (std::optional<int> code = tool.start(argc, argv)) return *code;
   if (o.files.empty()) return tool.usageError("no input file");
   if (o.emit == Emit::none) return tool.usageError("say what to write: --emit-ptx or --emit-ir");
