@@ -58,9 +58,12 @@ class Flow {
     return s;
   }
 
+  // What recurses is kept out of line: inlined into one another, the frames of all kinds of
+  // statements would add up.
+
   // --- Expressions ---
 
-  void read(const LocalExpr* e) {
+  [[gnu::noinline]] void read(const LocalExpr* e) {
     const Local* local = e->local;
     if (local->tracked < 0 || state_.has(local->tracked)) return;
     diagnostics_.report(DiagId::UsedBeforeAssignment, e->range, {interner_.text(local->name)})
@@ -69,7 +72,7 @@ class Flow {
     good_ = false;
   }
 
-  void expr(const Expr* e) {
+  [[gnu::noinline]] void expr(const Expr* e) {
     size_t mark = spine_.size();
     while (const Expr* left = leftOperand(e)) {
       spine_.push_back(e);
@@ -123,7 +126,7 @@ class Flow {
     chain = nullptr;
   }
 
-  void leaf(const Expr* e) {
+  [[gnu::noinline]] void leaf(const Expr* e) {
     switch (e->kind) {
       case ExprKind::constant:
       case ExprKind::decay:
@@ -206,15 +209,8 @@ class Flow {
       case StmtKind::switch_:
         return switchStatement(static_cast<const SwitchStmt*>(s));
       case StmtKind::break_:
-      case StmtKind::continue_: {
-        const Stmt* target = static_cast<const JumpStmt*>(s)->target;
-        for (size_t i = targets_.size(); i-- > 0;) {
-          if (targets_[i].stmt != target) continue;
-          (s->kind == StmtKind::break_ ? targets_[i].breaks : targets_[i].continues).join(state_);
-          break;
-        }
-        return state_.setUnreachable();
-      }
+      case StmtKind::continue_:
+        return jump(static_cast<const JumpStmt*>(s));
       case StmtKind::return_: {
         auto* r = static_cast<const ReturnStmt*>(s);
         if (r->value) expr(r->value);
@@ -223,7 +219,16 @@ class Flow {
     }
   }
 
-  void ifStatement(const IfStmt* s) {
+  void jump(const JumpStmt* s) {
+    for (size_t i = targets_.size(); i-- > 0;) {
+      if (targets_[i].stmt != s->target) continue;
+      (s->kind == StmtKind::break_ ? targets_[i].breaks : targets_[i].continues).join(state_);
+      break;
+    }
+    state_.setUnreachable();
+  }
+
+  [[gnu::noinline]] void ifStatement(const IfStmt* s) {
     State after = unreachable();
     for (const IfArm& arm : s->arms) {
       expr(arm.condition);
@@ -236,7 +241,7 @@ class Flow {
     state_.join(after);
   }
 
-  void loop(const LoopStmt* s) {
+  [[gnu::noinline]] void loop(const LoopStmt* s) {
     if (s->condition) expr(s->condition);
     State after = s->endless ? unreachable() : state_;
     targets_.push_back({s, unreachable(), unreachable()});
@@ -248,7 +253,7 @@ class Flow {
     state_ = std::move(after);
   }
 
-  void forRange(const ForRangeStmt* s) {
+  [[gnu::noinline]] void forRange(const ForRangeStmt* s) {
     expr(s->first);
     expr(s->last);
     State after = state_;
@@ -260,7 +265,7 @@ class Flow {
     state_ = std::move(after);
   }
 
-  void switchStatement(const SwitchStmt* s) {
+  [[gnu::noinline]] void switchStatement(const SwitchStmt* s) {
     expr(s->subject);
     const State before = state_;
     targets_.push_back({s, unreachable(), unreachable()});

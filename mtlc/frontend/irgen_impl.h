@@ -44,43 +44,48 @@ class IrGenerator {
   ir::Type irType(const Type* type, ir::Space space = ir::Space::Global) const;
   ir::Type localType(const checked::Local* local) const;
 
+  // What recurses is kept out of line: inlined into one another, the frames of all kinds of nodes
+  // would add up.
+
   // --- Statements (irgen_stmt.cc) ---
-  void block(const checked::Block* b);
+  [[gnu::noinline]] void block(const checked::Block* b);
   void statement(const checked::Stmt* s);
-  void declaration(const checked::DeclareStmt* s);
-  void assignment(const checked::AssignStmt* s);
-  void compoundAssignment(const checked::CompoundAssignStmt* s);
-  void ifStatement(const checked::IfStmt* s);
-  void loop(const checked::LoopStmt* s);
-  void forRange(const checked::ForRangeStmt* s);
-  void switchStatement(const checked::SwitchStmt* s);
-  void switchTest(const checked::SwitchStmt* s, const checked::CaseLabel& label, ir::Value* subject,
-                  ir::Block* target, bool always);
-  void jumpStatement(const checked::JumpStmt* s);
-  void returnStatement(const checked::ReturnStmt* s);
+  [[gnu::noinline]] void declaration(const checked::DeclareStmt* s);
+  [[gnu::noinline]] void assignment(const checked::AssignStmt* s);
+  [[gnu::noinline]] void compoundAssignment(const checked::CompoundAssignStmt* s);
+  [[gnu::noinline]] void ifStatement(const checked::IfStmt* s);
+  [[gnu::noinline]] void loop(const checked::LoopStmt* s);
+  [[gnu::noinline]] void forRange(const checked::ForRangeStmt* s);
+  [[gnu::noinline]] void switchStatement(const checked::SwitchStmt* s);
+  [[gnu::noinline]] void switchTest(const checked::SwitchStmt* s, const checked::CaseLabel& label,
+                                    ir::Value* subject, ir::Block* target, bool always);
+  [[gnu::noinline]] void jumpStatement(const checked::JumpStmt* s);
+  [[gnu::noinline]] void returnStatement(const checked::ReturnStmt* s);
   // Branches on a condition, `&&` and `||` by control flow. Ends the current block.
-  void branch(const Expr* condition, ir::Block* ifTrue, ir::Block* ifFalse);
-  void branchLogical(const checked::LogicalExpr* e, ir::Block* ifTrue, ir::Block* ifFalse);
+  [[gnu::noinline]] void branch(const Expr* condition, ir::Block* ifTrue, ir::Block* ifFalse);
+  [[gnu::noinline]] void branchLogical(const checked::LogicalExpr* e, ir::Block* ifTrue,
+                                       ir::Block* ifFalse);
 
   // --- Expressions (irgen_expr.cc) ---
-  ir::Value* value(const Expr* e);
-  ir::Value* leaf(const Expr* e);
+  [[gnu::noinline]] ir::Value* value(const Expr* e);
+  [[gnu::noinline]] ir::Value* leaf(const Expr* e);
   // The value of `node` when that of leftOperand(node) is `left`.
-  ir::Value* combine(const Expr* node, ir::Value* left);
+  [[gnu::noinline]] ir::Value* combine(const Expr* node, ir::Value* left);
   // A value of exactly this type: pointers are converted to generic where needed.
   ir::Value* valueAs(const Expr* e, ir::Type type);
   ir::Value* coerce(ir::Value* v, ir::Type type, SourceRange at);
-  ir::Value* constant(const checked::ConstantExpr* e, ir::Type type);
-  ir::Value* address(const checked::ElementExpr* e);
+  [[gnu::noinline]] ir::Value* constant(const checked::ConstantExpr* e, ir::Type type);
+  [[gnu::noinline]] ir::Value* address(const checked::ElementExpr* e);
   ir::Value* placeAddress(const Expr* place);
   ir::Value* convert(ir::Value* v, const Type* from, const Type* to);
-  ir::Value* index64(const Expr* e, bool negative);
+  [[gnu::noinline]] ir::Value* index64(const Expr* e, bool negative);
   ir::Value* arithmetic(checked::BinaryOp op, const Type* type, ir::Value* a, ir::Value* b);
-  ir::Value* compare(const checked::CompareExpr* e, ir::Value* left);
-  ir::Value* logical(const checked::LogicalExpr* e, ir::Value* left);
-  ir::Value* pointerDifference(const checked::PointerDifferenceExpr* e, ir::Value* left);
-  ir::Value* call(const checked::CallExpr* e);
-  ir::Value* builtin(const checked::BuiltinExpr* e);
+  [[gnu::noinline]] ir::Value* compare(const checked::CompareExpr* e, ir::Value* left);
+  [[gnu::noinline]] ir::Value* logical(const checked::LogicalExpr* e, ir::Value* left);
+  [[gnu::noinline]] ir::Value* pointerDifference(const checked::PointerDifferenceExpr* e,
+                                                 ir::Value* left);
+  [[gnu::noinline]] ir::Value* call(const checked::CallExpr* e);
+  [[gnu::noinline]] ir::Value* builtin(const checked::BuiltinExpr* e);
   void sameSpace(ir::Value** a, ir::Value** b);
   void escape(SourceRange at, ir::Space space);
 
@@ -115,6 +120,7 @@ class IrGenerator {
   std::vector<Target> targets_;
   std::vector<const Expr*> spine_;
   std::vector<ir::Value*> args_;
+  std::vector<ir::Block*> blocks_;
 };
 
 }  // namespace mtlc::frontend

@@ -256,14 +256,14 @@ void IrGenerator::switchStatement(const checked::SwitchStmt* s) {
   ir::Value* subject = value(s->subject);
   setLoc(s->range);
   ir::Block* end = newBlock("endswitch");
-  std::vector<ir::Block*> blocks;
+  size_t mark = blocks_.size();
   ir::Block* otherwise = end;
   const checked::CaseLabel* last = nullptr;
   for (const checked::SwitchSection& section : s->sections) {
-    blocks.push_back(newBlock("case"));
+    blocks_.push_back(newBlock("case"));
     for (const checked::CaseLabel& label : section.labels) {
       if (label.isDefault) {
-        otherwise = blocks.back();
+        otherwise = blocks_.back();
       } else {
         last = &label;
       }
@@ -274,18 +274,19 @@ void IrGenerator::switchStatement(const checked::SwitchStmt* s) {
   for (size_t i = 0; i < s->sections.size(); ++i) {
     for (const checked::CaseLabel& label : s->sections[i].labels) {
       if (!label.isDefault && live_) {
-        switchTest(s, label, subject, blocks[i], covered && &label == last);
+        switchTest(s, label, subject, blocks_[mark + i], covered && &label == last);
       }
     }
   }
   jump(otherwise);
   targets_.push_back({s, end, nullptr});
   for (size_t i = 0; i < s->sections.size(); ++i) {
-    jump(blocks[i]);  // Falling through.
-    place(blocks[i]);
+    jump(blocks_[mark + i]);  // Falling through.
+    place(blocks_[mark + i]);
     if (live_) block(s->sections[i].body);
   }
   targets_.pop_back();
+  blocks_.resize(mark);
   jump(end);
   place(end);
 }

@@ -3,25 +3,11 @@
 #include <string>
 
 #include "gtest/gtest.h"
-#include "mtlc/frontend/compile.h"
+#include "mtlc/frontend/test_util.h"
 #include "mtlc/ir/text.h"
-#include "mtlc/ir/verifier.h"
 
 namespace mtlc::frontend {
 namespace {
-
-struct Compiled {
-  SourceManager sources;
-  DiagnosticEngine diagnostics;
-  std::unique_ptr<ir::Module> module;
-
-  explicit Compiled(std::string text, const CompileOptions& options = {}) {
-    FileId file = sources.add("dir/t.mettle", std::move(text));
-    module = compileMettle(sources, file, diagnostics, options);
-    if (module) ir::verify(*module, diagnostics);
-  }
-  std::string text() const { return renderHuman(diagnostics, sources); }
-};
 
 std::string irOf(const std::string& source, const CompileOptions& options = {}) {
   Compiled p(source, options);

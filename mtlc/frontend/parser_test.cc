@@ -1,13 +1,12 @@
 #include "mtlc/frontend/parser.h"
 
-#include <pthread.h>
-
 #include <cstring>
 #include <string>
 
 #include "absl/strings/str_format.h"
 #include "gtest/gtest.h"
 #include "mtlc/frontend/lexer.h"
+#include "mtlc/frontend/test_util.h"
 
 namespace mtlc::frontend {
 namespace {
@@ -273,27 +272,6 @@ TEST(Parser, ErrorsStopAtTheLimit) {
   for (int i = 0; i < 1000; ++i) text += "var x = 1\n";
   Parsed p(text + "}\n");
   EXPECT_LE(p.diagnostics.all().size(), 21u);
-}
-
-// On a stack of one MiB, as the compiler may find it in a thread.
-template <typename F>
-void onSmallStack(F f) {
-  pthread_attr_t attr;
-  pthread_attr_init(&attr);
-  pthread_attr_setstacksize(&attr, size_t{1} << 20);
-  pthread_t thread;
-  auto run = [](void* p) -> void* {
-    (*static_cast<F*>(p))();
-    return nullptr;
-  };
-  ASSERT_EQ(pthread_create(&thread, &attr, run, &f), 0);
-  pthread_join(thread, nullptr);
-}
-
-std::string times(size_t n, std::string_view text) {
-  std::string out;
-  for (size_t i = 0; i < n; ++i) out += text;
-  return out;
 }
 
 TEST(Parser, NestingIsBounded) {

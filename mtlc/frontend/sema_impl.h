@@ -191,45 +191,48 @@ class Sema {
                     SourceRange at);
   static bool isNullLiteral(const Expr* e);
 
+  // What recurses is kept out of line: inlined into one another, the frames of all kinds of nodes
+  // would add up.
+
   // --- Expressions (sema_expr.cc) ---
   // Never null; poison after an error. `value` also refuses void and decays arrays.
-  Expr* expression(const ast::Expr* e);
+  [[gnu::noinline]] Expr* expression(const ast::Expr* e);
   Expr* value(const ast::Expr* e);
   Expr* condition(const ast::Expr* e);
-  Expr* name(const ast::NameExpr* e);
+  [[gnu::noinline]] Expr* name(const ast::NameExpr* e);
   Expr* symbolValue(Symbol* symbol, SourceRange at);
-  Expr* integer(const ast::IntegerExpr* e, bool negative, SourceRange at);
-  Expr* floating(const ast::FloatExpr* e);
-  Expr* unary(const ast::UnaryExpr* e);
+  [[gnu::noinline]] Expr* integer(const ast::IntegerExpr* e, bool negative, SourceRange at);
+  [[gnu::noinline]] Expr* floating(const ast::FloatExpr* e);
+  [[gnu::noinline]] Expr* unary(const ast::UnaryExpr* e);
   Expr* negate(Expr* operand, SourceRange at);
-  Expr* addressOf(const ast::UnaryExpr* e);
-  Expr* dereference(const ast::UnaryExpr* e);
-  Expr* binarySpine(const ast::BinaryExpr* e);
+  [[gnu::noinline]] Expr* addressOf(const ast::UnaryExpr* e);
+  [[gnu::noinline]] Expr* dereference(const ast::UnaryExpr* e);
+  [[gnu::noinline]] Expr* binarySpine(const ast::BinaryExpr* e);
   Expr* binary(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
-  Expr* arithmetic(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
-  Expr* shift(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
-  Expr* comparison(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
-  Expr* pointerArithmetic(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
-  Expr* logical(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
+  [[gnu::noinline]] Expr* arithmetic(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
+  [[gnu::noinline]] Expr* shift(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
+  [[gnu::noinline]] Expr* comparison(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
+  [[gnu::noinline]] Expr* pointerArithmetic(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
+  [[gnu::noinline]] Expr* logical(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
   Expr* operandError(ast::BinaryOp op, Expr* lhs, Expr* rhs, SourceRange at);
-  Expr* cast(const ast::CastExpr* e);
-  Expr* index(const ast::IndexExpr* e);
-  Expr* member(const ast::MemberExpr* e);
-  Expr* sizeofType(const ast::SizeofExpr* e);
+  [[gnu::noinline]] Expr* cast(const ast::CastExpr* e);
+  [[gnu::noinline]] Expr* index(const ast::IndexExpr* e);
+  [[gnu::noinline]] Expr* member(const ast::MemberExpr* e);
+  [[gnu::noinline]] Expr* sizeofType(const ast::SizeofExpr* e);
   Expr* element(Expr* pointer, Expr* index, SourceRange at);
   Expr* pointerOffset(Expr* pointer, Expr* index, bool negative, SourceRange at);
   // A variable or memory that may be assigned. Poison (reported) for anything else.
   Expr* place(const ast::Expr* e);
 
   // --- Calls (sema_call.cc) ---
-  Expr* call(const ast::CallExpr* e);
-  Expr* callSymbol(Symbol* symbol, const ast::CallExpr* e);
-  Expr* callFunction(checked::Function* function, const ast::CallExpr* e);
-  Expr* callMath(Symbol* symbol, const ast::CallExpr* e);
-  Expr* callGenericMath(const Builtin* builtin, const ast::CallExpr* e);
-  Expr* callBuiltin(const Builtin* builtin, const ast::CallExpr* e);
-  Expr* castCall(const Type* type, const ast::CallExpr* e);
-  Expr* barrier(const Builtin* builtin, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* call(const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* callSymbol(Symbol* symbol, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* callFunction(checked::Function* function, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* callMath(Symbol* symbol, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* callGenericMath(const Builtin* builtin, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* callBuiltin(const Builtin* builtin, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* castCall(const Type* type, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* barrier(const Builtin* builtin, const ast::CallExpr* e);
   bool gpuOperationAllowed(SourceRange at, std::string_view what);
   bool positionalOnly(const ast::CallExpr* e, std::string_view callee);
   bool argumentCount(const ast::CallExpr* e, size_t expected, std::string_view callee,
@@ -245,26 +248,27 @@ class Sema {
   }
 
   // --- Statements (sema_stmt.cc) ---
-  checked::Block* block(const ast::Block* b);
+  [[gnu::noinline]] checked::Block* block(const ast::Block* b);
   checked::Block* body(const ast::Stmt* s);
-  void statement(const ast::Stmt* s);  // Appends to statements_.
-  void varStatement(const ast::VarStmt* s);
-  void storageStatement(const ast::VarStmt* s);
+  [[gnu::noinline]] void statement(const ast::Stmt* s);  // Appends to statements_.
+  [[gnu::noinline]] void varStatement(const ast::VarStmt* s);
+  [[gnu::noinline]] void storageStatement(const ast::VarStmt* s);
   bool arrayType(const Type* type, const ast::TypeRef* ref, std::string_view what);
-  void constStatement(const ast::ConstStmt* s);
-  checked::Stmt* assignment(const ast::AssignStmt* s);
-  checked::Stmt* compoundAssignment(const ast::AssignStmt* s, Expr* target);
-  void expressionStatement(const ast::ExprStmt* s);
-  void ifStatement(const ast::IfStmt* s);
-  void whileStatement(const ast::WhileStmt* s);
-  void forStatement(const ast::ForStmt* s);
-  void forRangeStatement(const ast::ForRangeStmt* s);
-  void switchStatement(const ast::SwitchStmt* s);
-  void switchLabels(const ast::SwitchSection& section, checked::SwitchStmt* out);
-  bool caseValue(const ast::Expr* e, const Type* subject, uint64_t* out);
-  void checkExhaustive(checked::SwitchStmt* s);
-  void jump(const ast::JumpStmt* s);
-  void returnStatement(const ast::ReturnStmt* s);
+  [[gnu::noinline]] void constStatement(const ast::ConstStmt* s);
+  [[gnu::noinline]] checked::Stmt* assignment(const ast::AssignStmt* s);
+  [[gnu::noinline]] checked::Stmt* compoundAssignment(const ast::AssignStmt* s, Expr* target);
+  [[gnu::noinline]] void expressionStatement(const ast::ExprStmt* s);
+  [[gnu::noinline]] void ifStatement(const ast::IfStmt* s);
+  [[gnu::noinline]] void whileStatement(const ast::WhileStmt* s);
+  [[gnu::noinline]] void forStatement(const ast::ForStmt* s);
+  [[gnu::noinline]] void forRangeStatement(const ast::ForRangeStmt* s);
+  [[gnu::noinline]] void switchStatement(const ast::SwitchStmt* s);
+  [[gnu::noinline]] void switchLabels(const ast::SwitchSection& section, checked::SwitchStmt* out);
+  [[gnu::noinline]] bool caseValue(const ast::Expr* e, const Type* subject, uint64_t* out);
+  [[gnu::noinline]] void checkExhaustive(checked::SwitchStmt* s);
+  [[gnu::noinline]] void checkRepeatedCases(const checked::SwitchStmt* s);
+  [[gnu::noinline]] void jump(const ast::JumpStmt* s);
+  [[gnu::noinline]] void returnStatement(const ast::ReturnStmt* s);
   checked::Local* declareLocal(checked::LocalKind kind, Name name, SourceRange at,
                                const Type* type);
   void bindConstant(Name name, SourceRange at, const checked::ConstantExpr& value);

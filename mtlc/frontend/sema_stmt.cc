@@ -435,6 +435,20 @@ void Sema::checkExhaustive(checked::SwitchStmt* s) {
   }
 }
 
+void Sema::checkRepeatedCases(const checked::SwitchStmt* s) {
+  absl::flat_hash_map<uint64_t, SourceRange> seen;
+  for (const checked::SwitchSection& section : s->sections) {
+    for (const checked::CaseLabel& l : section.labels) {
+      if (l.isDefault || l.isRange) continue;
+      auto [it, fresh] = seen.emplace(l.low, l.range);
+      if (fresh) continue;
+      failed_ = true;
+      diagnostics_.report(DiagId::RepeatedCase, l.range, {})
+          .note(it->second, "the same value is here");
+    }
+  }
+}
+
 void Sema::switchStatement(const ast::SwitchStmt* s) {
   auto* out = makeStmt<checked::SwitchStmt>(s->range, StmtKind::switch_);
   out->subject = value(s->subject);
@@ -453,17 +467,7 @@ void Sema::switchStatement(const ast::SwitchStmt* s) {
   }
   targets_.pop_back();
   out->sections = take(sections_, mark);
-  absl::flat_hash_map<uint64_t, SourceRange> seen;
-  for (const checked::SwitchSection& section : out->sections) {
-    for (const checked::CaseLabel& l : section.labels) {
-      if (l.isDefault || l.isRange) continue;
-      auto [it, fresh] = seen.emplace(l.low, l.range);
-      if (fresh) continue;
-      failed_ = true;
-      diagnostics_.report(DiagId::RepeatedCase, l.range, {})
-          .note(it->second, "the same value is here");
-    }
-  }
+  checkRepeatedCases(out);
   if (failed_ == before && !isPoison(out->subject)) checkExhaustive(out);
   statements_.push_back(out);
 }
