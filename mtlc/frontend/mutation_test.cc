@@ -11,9 +11,9 @@
 #include <string>
 #include <vector>
 
+#include "gtest/gtest.h"
 #include "mtlc/frontend/compile.h"
 #include "mtlc/ir/verifier.h"
-#include "gtest/gtest.h"
 
 namespace mtlc::frontend {
 namespace {
@@ -23,8 +23,7 @@ constexpr int kMutations = 2000;
 std::vector<std::string> examples() {
   std::vector<std::string> texts;
   for (const auto &entry : std::filesystem::directory_iterator("examples")) {
-    if (entry.path().extension() != ".mettle")
-      continue;
+    if (entry.path().extension() != ".mettle") continue;
     std::ifstream in(entry.path());
     std::stringstream text;
     text << in.rdbuf();
@@ -43,22 +42,19 @@ struct Compiler {
     SourceManager sources;
     DiagnosticEngine diagnostics;
     FileId file = sources.add("mutant.mettle", text);
-    std::unique_ptr<ir::Module> module =
-        compileMettle(sources, file, diagnostics);
+    std::unique_ptr<ir::Module> module = compileMettle(sources, file, diagnostics);
     ASSERT_EQ(module == nullptr, diagnostics.hasErrors()) << text;
     ASSERT_LE(diagnostics.all().size(), 200u) << text;
     if (module) {
       ++accepted;
       DiagnosticEngine verifier;
-      ASSERT_TRUE(ir::verify(*module, verifier))
-          << text << renderHuman(verifier, sources);
+      ASSERT_TRUE(ir::verify(*module, verifier)) << text << renderHuman(verifier, sources);
     } else {
       for (const Diagnostic &d : diagnostics.all()) {
         ASSERT_TRUE(d.range.begin.valid()) << text << "\n" << d.message;
       }
     }
-    std::chrono::duration<double> took =
-        std::chrono::steady_clock::now() - start;
+    std::chrono::duration<double> took = std::chrono::steady_clock::now() - start;
     slowest = std::max(slowest, took.count());
   }
 };
@@ -69,12 +65,9 @@ std::vector<std::string> split(const std::string &text) {
   size_t i = 0;
   while (i < text.size()) {
     size_t begin = i;
-    auto word = [](char c) {
-      return std::isalnum(static_cast<unsigned char>(c)) || c == '_';
-    };
+    auto word = [](char c) { return std::isalnum(static_cast<unsigned char>(c)) || c == '_'; };
     if (word(text[i])) {
-      while (i < text.size() && word(text[i]))
-        ++i;
+      while (i < text.size() && word(text[i])) ++i;
     } else {
       ++i;
     }
@@ -90,29 +83,24 @@ TEST(Mutation, EveryPrefix) {
   for (const std::string &text : texts) {
     for (size_t n = 0; n < text.size(); ++n) {
       compile(text.substr(0, n));
-      if (HasFatalFailure())
-        return;
+      if (HasFatalFailure()) return;
     }
   }
   EXPECT_GT(compile.accepted, 0);
-  RecordProperty("slowest_milliseconds",
-                 static_cast<int>(compile.slowest * 1000));
+  RecordProperty("slowest_milliseconds", static_cast<int>(compile.slowest * 1000));
 }
 
 TEST(Mutation, RandomTokens) {
   std::vector<std::string> texts = examples();
   std::mt19937 rng(20);
   const std::string extra[] = {
-      "{",        "}",         "(",       ")",
-      "[",        "]",         ";",       "*",
-      "&",        "->",        "..",      "..=",
-      "kernel",   "fn",        "var",     "const",
-      "barrier",  "workgroup", "private", "switch",
-      "case",     "0x",        "1e9",     "9999999999999999999999",
-      "\"",       "'",         "/*",      "*/",
-      "import",   "\0",        "\xFF",    "int8",
-      "float32*", "return",    "@inline", "<",
-      ">",        "?",         ":"};
+      "{",       "}",      "(",        ")",      "[",       "]",
+      ";",       "*",      "&",        "->",     "..",      "..=",
+      "kernel",  "fn",     "var",      "const",  "barrier", "workgroup",
+      "private", "switch", "case",     "0x",     "1e9",     "9999999999999999999999",
+      "\"",      "'",      "/*",       "*/",     "import",  "\0",
+      "\xFF",    "int8",   "float32*", "return", "@inline", "<",
+      ">",       "?",      ":"};
   Compiler compile;
   for (const std::string &text : texts) {
     std::vector<std::string> pieces = split(text);
@@ -121,37 +109,32 @@ TEST(Mutation, RandomTokens) {
       for (unsigned k = rng() % 3 + 1; k > 0; --k) {
         size_t at = rng() % mutant.size();
         switch (rng() % 5) {
-        case 0:
-          mutant.erase(mutant.begin() + static_cast<ptrdiff_t>(at));
-          break;
-        case 1:
-          mutant.insert(mutant.begin() + static_cast<ptrdiff_t>(at),
-                        mutant[at]);
-          break;
-        case 2:
-          std::swap(mutant[at], mutant[(at + 1) % mutant.size()]);
-          break;
-        case 3:
-          mutant[at] = mutant[rng() % mutant.size()];
-          break;
-        default:
-          mutant[at] = extra[rng() % std::size(extra)];
+          case 0:
+            mutant.erase(mutant.begin() + static_cast<ptrdiff_t>(at));
+            break;
+          case 1:
+            mutant.insert(mutant.begin() + static_cast<ptrdiff_t>(at), mutant[at]);
+            break;
+          case 2:
+            std::swap(mutant[at], mutant[(at + 1) % mutant.size()]);
+            break;
+          case 3:
+            mutant[at] = mutant[rng() % mutant.size()];
+            break;
+          default:
+            mutant[at] = extra[rng() % std::size(extra)];
         }
-        if (mutant.empty())
-          mutant.push_back(";");
+        if (mutant.empty()) mutant.push_back(";");
       }
       std::string joined;
-      for (const std::string &piece : mutant)
-        joined += piece;
+      for (const std::string &piece : mutant) joined += piece;
       compile(joined);
-      if (HasFatalFailure())
-        return;
+      if (HasFatalFailure()) return;
     }
   }
   EXPECT_GT(compile.accepted, 100);
-  RecordProperty("slowest_milliseconds",
-                 static_cast<int>(compile.slowest * 1000));
+  RecordProperty("slowest_milliseconds", static_cast<int>(compile.slowest * 1000));
 }
 
-} // namespace
-} // namespace mtlc::frontend
+}  // namespace
+}  // namespace mtlc::frontend

@@ -290,7 +290,8 @@ TEST(Refusals, DeviceCode) {
   const Case cases[] = {
       {DiagId::HostOnly, "kernel k() { var s: `string = \"x\" }"},
       {DiagId::HostOnly, "kernel k() { `defer barrier() }"},
-      {DiagId::HostOnly, "const P: int32 = 1 + new int32\nkernel k() { workgroup var s: int32[`P] }"},
+      {DiagId::HostOnly,
+       "const P: int32 = 1 + new int32\nkernel k() { workgroup var s: int32[`P] }"},
       {DiagId::HostOnly, "enum E { A = new int32 }\nkernel k(a: int64*) { a[0] = `A }"},
       {DiagId::HostOnly, "kernel k() { `match (1) { } }"},
       {DiagId::HostOnly, "kernel k(h: int64) { `dispatch h[1, 2](3) }"},

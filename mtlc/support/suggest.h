@@ -13,8 +13,8 @@ namespace mtlc {
 // exceeds `limit`. Words over 64 bytes count as farther than any limit.
 size_t editDistance(std::string_view a, std::string_view b, size_t limit);
 
-// The candidate nearest to `word`, at most one edit per three bytes of `word` away (at least one, but
-// none for a single byte); the first of several equals. Empty when none is near.
+// The candidate nearest to `word`, at most one edit per three bytes of `word` away (at least one,
+// but none for a single byte); the first of several equals. Empty when none is near.
 std::string_view nearestSpelling(std::string_view word,
                                  std::span<const std::string_view> candidates);
 

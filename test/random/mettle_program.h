@@ -2,8 +2,8 @@
 // as source text, and evaluated by the language's rules (docs/language.md) as an independent
 // expectation.
 
-#ifndef MTLC_TEST_RANDOM_METTLE_PROGRAM_H_
-#define MTLC_TEST_RANDOM_METTLE_PROGRAM_H_
+#ifndef TEST_RANDOM_METTLE_PROGRAM_H_
+#define TEST_RANDOM_METTLE_PROGRAM_H_
 
 #include <cstdint>
 #include <deque>
@@ -202,4 +202,4 @@ bool evaluateProgram(const MProgram& program, const std::vector<uint8_t>& source
 
 }  // namespace mtlc::random_test
 
-#endif  // MTLC_TEST_RANDOM_METTLE_PROGRAM_H_
+#endif  // TEST_RANDOM_METTLE_PROGRAM_H_
