@@ -2,6 +2,8 @@
 
 #include <cstring>
 
+#include "mtlc/sim/launch_state.h"
+
 namespace mtlc::sim {
 namespace {
 
@@ -111,8 +113,7 @@ struct Resolver {
         return inside(lane, Space::local, given, offset, w.local(lane), b.localStride, l);
       case Window::param:
         if (kind != AccessKind::load) return fault(lane, MemFault::readOnly, Space::param, given);
-        return inside(lane, Space::param, given, offset, b.launch->params.data(),
-                      b.launch->params.size(), l);
+        return inside(lane, Space::param, given, offset, b.params, b.paramBytes, l);
       default:
         return device(lane, asked, given, l);
     }
@@ -121,8 +122,47 @@ struct Resolver {
 
 }  // namespace
 
+namespace {
+
+// The region that a resolved lane accesses.
+void describeRegion(Warp& w, const LaneAccess& lanes, unsigned lane, Access& a) {
+  Block& b = *w.block;
+  a.space = lanes.space[lane];
+  a.begin = 0;
+  a.laneStride = 0;
+  a.allocation = nullptr;
+  switch (a.space) {
+    case Space::shared:
+      a.base = b.shared;
+      a.size = b.sharedBytes;
+      break;
+    case Space::local:
+      a.base = w.local(0);
+      a.size = a.laneStride = b.localStride;
+      break;
+    case Space::param:
+      a.base = b.params;
+      a.size = b.paramBytes;
+      break;
+    default: {
+      const Allocation* allocation = b.launch->memory->find(lanes.address[lane], 1);
+      a.allocation = allocation;
+      a.begin = allocation->begin;
+      a.base = allocation->host;
+      a.size = allocation->size();
+      break;
+    }
+  }
+}
+
+void tell(Warp& w, const Access& a) {
+  for (Observer* o : w.block->launch->observers) o->access(w, a);
+}
+
+}  // namespace
+
 void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,
-                  bool observed, LaneAccess& lanes) {
+                  LaneAccess& lanes) {
   Resolver r{w, in, kind, bytes};
   lanes.ok = 0;
   for (LaneMask m = mask; m != 0; m &= m - 1) {
@@ -131,31 +171,41 @@ void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint
     if (r.lane(lane, lanes)) {
       lanes.ok |= 1u << lane;
     } else if (w.fault) {
+      lanes.ok = 0;
       return;
     }
   }
-  if (!observed) return;
+  if (!w.observed) return;
+  // One event for each region.
   LaneMask left = lanes.ok;
   while (left != 0) {
-    Space space = lanes.space[__builtin_ctz(left)];
-    LaneMask same = 0;
+    Access a{in, 0,       kind, Space::global, bytes, AccessPattern::scattered, lanes.address, 0,
+             0,  nullptr, 0,    nullptr};
+    describeRegion(w, lanes, static_cast<unsigned>(__builtin_ctz(left)), a);
     for (LaneMask m = left; m != 0; m &= m - 1) {
       unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
-      if (lanes.space[lane] == space) same |= 1u << lane;
+      bool same = lanes.space[lane] == a.space &&
+                  (a.allocation == nullptr || a.allocation->contains(lanes.address[lane], bytes));
+      if (same) a.mask |= 1u << lane;
     }
-    left &= ~same;
-    Access a{in,
-             same,
-             kind,
-             space,
-             bytes,
-             static_cast<Order>(in.orderScope & 15),
-             static_cast<Scope>(in.orderScope >> 4),
-             (in.flags & kVolatile) != 0,
-             lanes.address,
-             lanes.host};
-    for (Observer* o : w.block->launch->observers) o->access(w, a);
+    left &= ~a.mask;
+    tell(w, a);
   }
+}
+
+void observeWindow(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,
+                   AccessPattern pattern, const uint64_t* addresses, uint64_t begin, uint64_t size,
+                   uint8_t* base, Space space) {
+  Access a{in, mask, kind, space, bytes, pattern, addresses, begin, size, base, 0, nullptr};
+  if (space == Space::local) {
+    a.laneStride = w.block->localStride;
+  } else if (begin == kSharedWindow) {
+    a.space = Space::shared;
+  } else if (space != Space::shared && space != Space::param) {
+    a.allocation = w.worker->allocationCache[w.block->launch->pcOf(in)];
+    a.space = a.allocation->kind == AllocationKind::constant ? Space::constant : Space::global;
+  }
+  tell(w, a);
 }
 
 bool inSpace(Warp& w, uint64_t address, Space space) {
@@ -205,7 +255,7 @@ uint8_t* genericRange(Warp& w, unsigned lane, uint64_t address, uint64_t& availa
     case Window::local:
       return within(w.local(lane), b.localStride);
     case Window::param:
-      return within(b.launch->params.data(), b.launch->params.size());
+      return within(b.params, b.paramBytes);
     case Window::device: {
       const Allocation* a = b.launch->memory->find(address, 1);
       if (a == nullptr) return nullptr;

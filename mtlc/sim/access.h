@@ -1,5 +1,4 @@
-// Slow path of memory instructions: from the address a lane computed to the host bytes it means,
-// with every check.
+// Memory instructions beyond the common case: every check of an address, and telling observers.
 
 #ifndef MTLC_SIM_ACCESS_H_
 #define MTLC_SIM_ACCESS_H_
@@ -7,22 +6,29 @@
 #include <cstdint>
 
 #include "mtlc/sim/observer.h"
-#include "mtlc/sim/warp.h"
+#include "mtlc/sim/state.h"
 
 namespace mtlc::sim {
 
-// The lanes of one memory instruction.
+// Where the lanes of a memory instruction access.
 struct LaneAccess {
-  uint64_t address[kLanes];  // In: as computed. Out: what Access::addresses wants.
-  uint8_t* host[kLanes];     // Out; nullptr for lanes outside `ok`.
+  uint64_t address[kLanes];  // In: as computed. Out: as Access::addresses wants.
+  uint8_t* host[kLanes];     // Out.
   Space space[kLanes];       // Out.
-  LaneMask ok = 0;           // Lanes whose access may happen.
+  LaneMask ok = 0;           // Out: lanes whose access may happen.
 };
 
-// Resolves `bytes` at each address of `mask` and reports faults. Fills the worker's allocation
-// cache for `in`. Tells the observers of the lanes that are fine when `observed`.
+// Resolves `bytes` at each address of `mask`, reports faults, and remembers the allocation for
+// `in`. Tells observers of the lanes that are fine.
 void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,
-                  bool observed, LaneAccess& lanes);
+                  LaneAccess& lanes);
+
+// Tells observers of an access whose lanes all lie in [begin, begin + size) at `base`;
+// `windowBegin` is added to the addresses of a window in the generic space. For callers that
+// resolved the addresses themselves.
+void observeWindow(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,
+                   AccessPattern pattern, const uint64_t* addresses, uint64_t begin, uint64_t size,
+                   uint8_t* base, Space space);
 
 // isspacep: whether the generic `address` lies in the window of `space`.
 bool inSpace(Warp& w, uint64_t address, Space space);

@@ -10,6 +10,7 @@ uint32_t valueAt(Warp& w, Ref r, unsigned lane) { return w.r32(r)[lane]; }
 // Waiting groups of barrier `id` go on; reductions deliver their result.
 void release(Block& b, uint32_t id) {
   BarrierState& s = b.barriers[id];
+  for (Observer* o : b.launch->observers) o->barrierReleased(b, id);
   for (Warp& w : b.warps) {
     for (Group& g : w.groups) {
       if (g.state != GroupState::inBarrier || g.barrier != id) continue;
@@ -35,15 +36,14 @@ void release(Block& b, uint32_t id) {
     }
   }
   s = BarrierState{};
-  for (Observer* o : b.launch->observers) o->barrierReleased(b, id);
 }
 
 bool complete(const Block& b, const BarrierState& s) {
   return s.expected != 0 ? s.arrived >= s.expected : s.arrived >= b.liveThreads;
 }
 
-// The lanes of `g` arrive. True when the launch goes on (false: bad operands).
-bool arrive(Warp& w, Group& g) {
+// The lanes of `g` arrive. False when the launch ends: bad operands.
+bool arrive(Warp& w, Group& g, bool diverged) {
   Block& b = *w.block;
   LaunchState& launch = *b.launch;
   const Instr& in = launch.program->code[g.pc];
@@ -56,13 +56,13 @@ bool arrive(Warp& w, Group& g) {
     expected = valueAt(w, site.count, first);
     bool bad = expected == 0 || expected % kLanes != 0;
     if (bad) {
-      reportSync(w, in, g.mask, DiagId::SimBarrierCount, {expected});
+      reportCheck(w, in, first, ReportKind::sync, DiagId::SimBarrierCount, {expected});
       launch.finish(LaunchStatus::faulted);
       return false;
     }
   }
   if (id >= kBarriers) {
-    reportSync(w, in, g.mask, DiagId::SimBarrierNumber, {id});
+    reportCheck(w, in, first, ReportKind::sync, DiagId::SimBarrierNumber, {id});
     launch.finish(LaunchStatus::faulted);
     return false;
   }
@@ -87,6 +87,8 @@ bool arrive(Warp& w, Group& g) {
     SyncEvent e{in, g.mask, SyncKind::barrierArrive};
     e.id = id;
     e.waits = waits;
+    e.expected = expected;
+    e.diverged = diverged;
     for (Observer* o : launch.observers) o->sync(w, e);
   }
   if (waits) {
@@ -110,7 +112,7 @@ bool reachBarrier(Warp& w, const Instr& in) {
     g.state = GroupState::atBarrier;
     return false;
   }
-  arrive(w, g);
+  arrive(w, g, false);
   return false;
 }
 
@@ -118,8 +120,9 @@ bool arriveDiverged(Warp& w) {
   bool any = false;
   for (size_t i = 0; i < w.groups.size(); ++i) {
     if (w.groups[i].state != GroupState::atBarrier) continue;
+    // One event tells that the warp came apart, whatever the number of its parts.
+    if (!arrive(w, w.groups[i], !any)) return true;
     any = true;
-    if (!arrive(w, w.groups[i])) return true;
   }
   return any;
 }

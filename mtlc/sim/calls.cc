@@ -122,7 +122,7 @@ bool enter(Warp& w, const Instr& in, const CallSite& site, uint32_t index, LaneM
   } else {
     splitGroup(w, lanes, callee->entry, f);
   }
-  for (Observer* o : launch.observers) o->called(w, in, lanes);
+  for (Observer* o : launch.observers) o->called(w, in, lanes, *caller, *f);
   return true;
 }
 
@@ -178,7 +178,7 @@ void returnFromFunction(Warp& w) {
     if (r.bytes == 0) continue;
     transfer(w, g.mask, *f, p.ref, p.offset, *f->parent, r.ref, r.offset, p.bytes);
   }
-  for (Observer* o : launch.observers) o->returned(w, call, g.mask);
+  for (Observer* o : launch.observers) o->returned(w, call, g.mask, *f->parent, *f);
   g.pc = f->returnPc;
   g.frame = f->parent;
   f->lanes &= ~g.mask;

@@ -7,17 +7,13 @@
 namespace mtlc::sim {
 namespace {
 
-void tell(Warp& w, const Instr& in, LaneMask mask) {
-  LaunchState& launch = *w.block->launch;
-  if (launch.observers.empty()) return;
-  bool pure = launch.program->code[launch.pcOf(in)].row == launch.warpSyncRow;
-  SyncEvent e{in, mask, pure ? SyncKind::warp : SyncKind::collective};
-  for (Observer* o : launch.observers) o->sync(w, e);
-}
-
 // Executes for the lanes of the current group, apart for each mask that they name.
-void execute(Warp& w, const Instr& in, LaneMask lanes, bool observed) {
-  const uint32_t* named = w.r32(in.src[in.size]);
+void execute(Warp& w, const Instr& in, LaneMask lanes) {
+  LaunchState& launch = *w.block->launch;
+  bool pure = in.row == launch.warpSyncRow;
+  // The masks are read before the destination, which may be the same register, is written.
+  uint32_t named[kLanes];
+  std::memcpy(named, w.r32(in.src[in.size]), sizeof named);
   while (lanes != 0) {
     uint32_t mask = named[__builtin_ctz(lanes)];
     LaneMask same = 0;
@@ -26,14 +22,14 @@ void execute(Warp& w, const Instr& in, LaneMask lanes, bool observed) {
       if (named[lane] == mask) same |= 1u << lane;
     }
     lanes &= ~same;
-    tell(w, in, same);
-    if (observed) {
-      for (Observer* o : w.block->launch->observers) o->instruction(w, in, same);
+    if (!launch.observers.empty()) {
+      SyncEvent e{in, same, pure ? SyncKind::warp : SyncKind::collective};
+      e.named = mask;
+      for (Observer* o : launch.observers) o->sync(w, e);
+      for (Observer* o : launch.instructionObservers) o->instruction(w, in, same);
     }
     in.fn(in, w, same);
-    if (observed) {
-      for (Observer* o : w.block->launch->observers) o->executed(w, in, same);
-    }
+    for (Observer* o : launch.resultObservers) o->executed(w, in, same);
   }
 }
 
@@ -50,7 +46,7 @@ LaneMask readyLanes(Warp& w, const Instr& in, LaneMask mask) {
 
 }  // namespace
 
-bool reachCollective(Warp& w, const Instr& in, bool observed) {
+bool reachCollective(Warp& w, const Instr& in) {
   Group& g = w.groups[w.current];
   uint32_t pc = w.block->launch->pcOf(in);
   // Lanes that wait here in the same activation join.
@@ -72,31 +68,33 @@ bool reachCollective(Warp& w, const Instr& in, bool observed) {
   LaneMask ready = now.mask == w.live ? now.mask : readyLanes(w, in, now.mask);
   w.active = now.mask;
   if (ready == now.mask) {
-    execute(w, in, ready, observed);
+    execute(w, in, ready);
     return true;
   }
   // Those that have all their partners go on as a group of their own.
-  if (ready != 0) execute(w, in, ready, observed);
+  if (ready != 0) execute(w, in, ready);
   now.pc = pc;
   now.state = GroupState::atCollective;
   if (ready != 0) splitGroup(w, ready, pc + 1, now.frame);
   return false;
 }
 
-bool forceCollective(Warp& w) {
+bool forceCollective(Warp& w, bool patient) {
+  LaneMask inBarrier = 0;
+  for (const Group& g : w.groups) {
+    if (g.state == GroupState::inBarrier) inBarrier |= g.mask;
+  }
   for (Group& g : w.groups) {
     if (g.state != GroupState::atCollective) continue;
     const Instr& in = w.block->launch->program->code[g.pc];
     enterFrame(w, g.frame);
-    LaneMask ready = readyLanes(w, in, g.mask);
-    if (ready != g.mask) {
+    if (patient) {
       LaneMask missing = 0;
       const uint32_t* named = w.r32(in.src[in.size]);
-      for (LaneMask m = g.mask; m != 0; m &= m - 1)
-        missing |= named[__builtin_ctz(m)] & ~g.mask & w.live;
-      reportSync(w, in, g.mask, DiagId::SimMissingLanes, {missing});
+      for (LaneMask m = g.mask; m != 0; m &= m - 1) missing |= named[__builtin_ctz(m)];
+      if ((missing & w.live & ~g.mask & inBarrier) != 0) continue;
     }
-    execute(w, in, g.mask, w.block->launch->observeInstructions);
+    execute(w, in, g.mask);
     g.state = GroupState::runnable;
     ++g.pc;
     return true;

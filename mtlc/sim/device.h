@@ -101,6 +101,10 @@ struct LaunchConfig {
 
   Checks checks = Checks::none;
   std::vector<Observer*> observers;  // Besides the checkers.
+  // Memory that the host reads afterwards: the init checker reports values stored there that have
+  // no defined bits.
+  std::vector<Allocation*> readBack;
+  bool countRows = false;  // Fill LaunchStats::byRow.
   // Host threads; 0: as many as the machine has. A program whose result may depend on the order of
   // its blocks (an atomic with a result, a floating-point reduction) runs on one unless `anyOrder`.
   unsigned threads = 1;

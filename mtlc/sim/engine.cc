@@ -87,6 +87,7 @@ void startWarp(Block& b, Warp& w, bool fresh) {
   w.worker = b.worker;
   w.block = &b;
   w.fault = false;
+  w.observed = !b.launch->observers.empty();
   w.steps = 0;
   w.clock = 0;
   w.tick = 0;
@@ -143,6 +144,13 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
 
   auto count = [&](const Instr* end) {
     uint32_t n = real[end - code] - real[segment - code];
+    if constexpr (kObserved) {
+      if (!worker.rowCounts.empty()) {
+        for (const Instr* i = segment; i != end; ++i) {
+          if ((i->flags & kCountsAsNothing) == 0) ++worker.rowCounts[i->row];
+        }
+      }
+    }
     worker.instructions += n;
     worker.laneInstructions += uint64_t{n} * static_cast<unsigned>(__builtin_popcount(active));
     w.steps += n;
@@ -169,13 +177,13 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
     switch (in.op) {
       case Op::lane: {
         LaneMask m = guarded(in);
+        if constexpr (kObserved) {
+          for (Observer* o : launch.instructionObservers) o->instruction(w, in, m);
+        }
         if (m != 0) {
-          if constexpr (kObserved) {
-            for (Observer* o : launch.observers) o->instruction(w, in, m);
-          }
           in.fn(in, w, m);
           if constexpr (kObserved) {
-            for (Observer* o : launch.observers) o->executed(w, in, m);
+            for (Observer* o : launch.resultObservers) o->executed(w, in, m);
           }
         }
         ++ip;
@@ -183,17 +191,17 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
       }
       case Op::memory: {
         LaneMask m = guarded(in);
+        if constexpr (kObserved) {
+          for (Observer* o : launch.instructionObservers) o->instruction(w, in, m);
+        }
         if (m != 0) {
-          if constexpr (kObserved) {
-            for (Observer* o : launch.observers) o->instruction(w, in, m);
-          }
           in.fn(in, w, m);
           if (w.fault) {
             count(ip + 1);
             return WarpStatus::stopped;
           }
           if constexpr (kObserved) {
-            for (Observer* o : launch.observers) o->executed(w, in, m);
+            for (Observer* o : launch.resultObservers) o->executed(w, in, m);
           }
           spinning = spinning || in.orderScope != 0;
         }
@@ -212,7 +220,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         break;
       case Op::branch: {
         if constexpr (kObserved) {
-          for (Observer* o : launch.observers) o->instruction(w, in, active);
+          for (Observer* o : launch.instructionObservers) o->instruction(w, in, active);
         }
         LaneMask taken = guarded(in);
         count(ip + 1);
@@ -242,7 +250,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
       }
       case Op::branchTable: {
         if constexpr (kObserved) {
-          for (Observer* o : launch.observers) o->instruction(w, in, active);
+          for (Observer* o : launch.instructionObservers) o->instruction(w, in, active);
         }
         count(ip + 1);
         const BranchTable& table = program.branchTables[in.ext];
@@ -280,6 +288,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         }
         park(ip + 1);
         if constexpr (kObserved) {
+          for (Observer* o : launch.instructionObservers) o->instruction(w, in, m);
           for (Observer* o : launch.observers) o->exited(w, in, m);
         }
         exitLanes(w, m);
@@ -294,14 +303,14 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
       case Op::barrier:
         count(ip + 1);
         if constexpr (kObserved) {
-          for (Observer* o : launch.observers) o->instruction(w, in, active);
+          for (Observer* o : launch.instructionObservers) o->instruction(w, in, active);
         }
         reachBarrier(w, in);
         if (!load()) return WarpStatus::blocked;
         break;
       case Op::collective:
         count(ip + 1);
-        if (reachCollective(w, in, kObserved)) {
+        if (reachCollective(w, in)) {
           w.groups[w.current].pc = static_cast<uint32_t>(ip + 1 - code);
           active = w.active;
           ++ip;
@@ -352,26 +361,28 @@ void reportSteps(Warp& w) {
 // is a deadlock. True when something can run again.
 bool unblock(Block& b) {
   for (Warp& w : b.warps) {
+    if (!w.groups.empty() && forceCollective(w, true)) return true;
+  }
+  for (Warp& w : b.warps) {
     if (!w.groups.empty() && arriveDiverged(w)) return true;
   }
   for (Warp& w : b.warps) {
-    if (!w.groups.empty() && forceCollective(w)) return true;
+    if (!w.groups.empty() && forceCollective(w, false)) return true;
   }
   return false;
 }
 
 }  // namespace
 
-std::array<uint32_t, 3> Block::threadId(uint32_t t) const {
-  const auto& d = launch->block;
-  return {t % d[0], t / d[0] % d[1], t / d[0] / d[1]};
-}
-
 bool startBlock(Worker& worker, Block& b, uint64_t linear) {
   LaunchState& launch = *worker.launch;
   const Program& p = *launch.program;
   bool fresh = b.launch == nullptr;
   b.launch = &launch;
+  b.program = &p;
+  b.shape = launch.block;
+  b.params = launch.params.data();
+  b.paramBytes = static_cast<uint32_t>(launch.params.size());
   b.worker = &worker;
   b.linear = linear;
   b.id = {static_cast<uint32_t>(linear % launch.grid[0]),
@@ -391,6 +402,7 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
     b.localStride = (b.localStride + 15) / 16 * 16;
     uint32_t warps = (b.threads + kLanes - 1) / kLanes;
     b.localStorage.reset(new (std::nothrow) uint8_t[uint64_t{warps} * kLanes * b.localStride + 64]);
+    b.local = b.localStorage.get();
     if (b.sharedStorage == nullptr || b.localStorage == nullptr) return false;
     uintptr_t s = reinterpret_cast<uintptr_t>(b.sharedStorage.get());
     b.shared = b.sharedStorage.get() + ((256 - s % 256) % 256);
@@ -398,7 +410,7 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
   }
   std::memset(b.shared, 0xcd, b.sharedBytes);
   if (b.localStride != 0) {
-    std::memset(b.localStorage.get(), 0xcd, b.warps.size() * kLanes * b.localStride);
+    std::memset(b.local, 0xcd, b.warps.size() * kLanes * b.localStride);
   }
   for (uint32_t i = 0; i < b.warps.size(); ++i) {
     b.warps[i].index = i;
@@ -410,7 +422,7 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
 
 BlockStatus runBlock(Block& b, uint32_t quantum) {
   LaunchState& launch = *b.launch;
-  bool observed = launch.observeInstructions;
+  bool observed = !launch.observers.empty() || launch.config->countRows;
   for (;;) {
     bool any = false, progress = false;
     for (size_t k = 0; k < b.warps.size(); ++k) {

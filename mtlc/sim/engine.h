@@ -12,7 +12,8 @@
 
 #include <cstdint>
 
-#include "mtlc/sim/warp.h"
+#include "mtlc/sim/launch_state.h"
+#include "mtlc/sim/state.h"
 
 namespace mtlc::sim {
 
@@ -53,9 +54,10 @@ void checkBarriersAfterExit(Block& b);
 // collectives.cc
 // The current group reached a collective. True: executed for all its lanes. False: it waits, or was
 // split.
-bool reachCollective(Warp& w, const Instr& in, bool observed);
-// Runs a waiting collective without the lanes that do not come. True when there was one.
-bool forceCollective(Warp& w);
+bool reachCollective(Warp& w, const Instr& in);
+// Runs a waiting collective without the lanes that do not come. True when there was one. `patient`:
+// not when one of these lanes waits at a block barrier and may still come.
+bool forceCollective(Warp& w, bool patient);
 
 // calls.cc
 // False when the launch ends.

@@ -6,6 +6,7 @@
 #include <thread>
 
 #include "mtlc/sim/engine.h"
+#include "mtlc/sim/launch_state.h"
 #include "mtlc/sim/module_impl.h"
 
 namespace mtlc::sim {
@@ -155,10 +156,9 @@ void Device::unload(Module* module) {
 LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
                             DiagnosticEngine& diags) {
   LaunchResult result;
-  const auto& module = static_cast<const PtxModule&>(*kernel.module);
-  const Program& plain = module.programFor(kernel, false);
-  SourceLoc at = plain.info.empty() ? SourceLoc() : plain.info[plain.functions[0].entry].loc;
-  if (!checkConfig(kernel, plain, config, limits_, Refusal{diags, result, at})) return result;
+  const Program& program = kernel.module->program(kernel);
+  SourceLoc at = program.info.empty() ? SourceLoc() : program.info[program.functions[0].entry].loc;
+  if (!checkConfig(kernel, program, config, limits_, Refusal{diags, result, at})) return result;
   uint64_t blocks = uint64_t{config.grid[0]} * config.grid[1] * config.grid[2];
   if (blocks == 0) return result;  // An empty grid is a success that touches nothing.
 
@@ -167,15 +167,15 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   for (auto& c : checkers) launch.observers.push_back(c.get());
   for (Observer* o : config.observers) launch.observers.push_back(o);
   for (Observer* o : launch.observers) {
-    launch.observeInstructions = launch.observeInstructions || o->wantsInstructions();
+    if (o->wantsInstructions()) launch.instructionObservers.push_back(o);
+    if (o->wantsResults()) launch.resultObservers.push_back(o);
   }
-  bool observed = !launch.observers.empty();
-  launch.program = observed ? &module.programFor(kernel, true) : &plain;
+  launch.program = &program;
   launch.kernel = &kernel;
   launch.config = &config;
   launch.limits = &limits_;
   launch.memory = &memory_;
-  launch.module = &module;
+  launch.module = kernel.module;
   launch.goOnAfterFault = has(config.checks, Checks::mem);
   launch.params = config.params;
   launch.grid = config.grid;
@@ -197,11 +197,21 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   bool hasDeadline = config.maxSeconds > 0;
   auto deadline = start + std::chrono::duration_cast<Clock::duration>(
                               std::chrono::duration<double>(hasDeadline ? config.maxSeconds : 0));
+  if (!has(config.checks, Checks::init)) {
+    // Nobody follows what this launch writes: all memory counts as initialised from now on.
+    for (const auto& [begin, a] : memory_.all()) {
+      if (a->live) {
+        a->initialised = true;
+        a->undefined.reset();
+      }
+    }
+  }
   for (Observer* o : launch.observers) o->launchBegin(launch);
   std::vector<Worker> workers(threads);
   for (Worker& w : workers) {
     w.launch = &launch;
-    w.allocationCache.assign(launch.program->code.size(), &kNoAllocation);
+    w.allocationCache.assign(program.code.size(), &kNoAllocation);
+    if (config.countRows) w.rowCounts.assign(instructionTable().size(), 0);
   }
   std::vector<std::thread> pool;
   for (unsigned i = 1; i < threads; ++i) {
@@ -214,6 +224,10 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   for (const Worker& w : workers) {
     result.stats.instructions += w.instructions;
     result.stats.laneInstructions += w.laneInstructions;
+    if (config.countRows) {
+      result.stats.byRow.resize(w.rowCounts.size());
+      for (size_t i = 0; i < w.rowCounts.size(); ++i) result.stats.byRow[i] += w.rowCounts[i];
+    }
   }
   if (launch.heap != nullptr) memory_.free(launch.heap->begin);
   result.status = static_cast<LaunchStatus>(launch.status.load());

@@ -13,6 +13,16 @@ uint64_t alignUp(uint64_t value, uint64_t align) { return (value + align - 1) & 
 
 }  // namespace
 
+void Allocation::makeUndefined() {
+  if (undefined != nullptr) return;
+  undefined.reset(new uint8_t[size() + 1]);
+  std::memset(undefined.get(), 0xff, size());
+}
+
+void Allocation::makeDefinedShadow() {
+  if (undefined == nullptr) undefined.reset(new uint8_t[size() + 1]());
+}
+
 void DeviceMemory::FreeHost::operator()(uint8_t* p) const { std::free(p); }
 
 DeviceMemory::DeviceMemory(uint64_t limitBytes) : limit_(limitBytes) {}
@@ -124,6 +134,18 @@ AddressInfo DeviceMemory::describe(uint64_t address) const {
     }
   }
   return best;
+}
+
+void DeviceMemory::markWritten(uint64_t address, uint64_t bytes) {
+  Allocation* a = find(address, bytes);
+  if (a == nullptr || (a->initialised && a->undefined == nullptr)) return;
+  if (address == a->begin && bytes == a->size()) {
+    a->initialised = true;
+    a->undefined.reset();
+    return;
+  }
+  a->makeUndefined();
+  std::memset(a->undefined.get() + (address - a->begin), 0, bytes);
 }
 
 void* DeviceMemory::hostPointer(uint64_t address, uint64_t bytes) const {

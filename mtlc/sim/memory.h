@@ -37,11 +37,16 @@ struct Allocation {
   AllocationKind kind = AllocationKind::global;
   bool live = false;
   bool initialised =
-      false;         // Contents count as written (uploaded, zeroed, or with an initialiser).
-  uint32_t id = 0;   // Unique for the life of the device, never reused.
+      false;        // Contents count as written (uploaded, zeroed, or with an initialiser).
+  uint32_t id = 0;  // Unique for the life of the device, never reused.
+  // Of the init checker: one bit for each bit of the contents, set where it was never written.
+  // None: see `initialised`.
+  std::unique_ptr<uint8_t[]> undefined;
   std::string name;  // Of a variable, or what the caller called it.
 
   uint64_t size() const { return end - begin; }
+  void makeUndefined();      // A shadow of ones, unless there is one.
+  void makeDefinedShadow();  // A shadow of zeros, unless there is one.
   // Bytes [address, address + bytes) lie inside.
   bool contains(uint64_t address, uint64_t bytes) const {
     return address >= begin && address < end && end - address >= bytes;
@@ -76,6 +81,9 @@ class DeviceMemory {
   // The live allocation with all of [address, address + bytes), or nullptr.
   Allocation* find(uint64_t address, uint64_t bytes) const;
   AddressInfo describe(uint64_t address) const;
+  // The host wrote [address, address + bytes): the contents count as initialised. Nothing outside
+  // live allocations.
+  void markWritten(uint64_t address, uint64_t bytes);
   // Host pointer of a live range, or nullptr.
   void* hostPointer(uint64_t address, uint64_t bytes) const;
   uint64_t bytesInUse() const { return inUse_; }

@@ -48,7 +48,7 @@ bool PtxModule::load(FileId file, DiagnosticEngine& diags) {
     kernels_.push_back(std::move(k));
   }
   for (auto& k : kernels_) {
-    const Program& p = decoded(*k, false);
+    const Program& p = decoded(*k);
     k->kernel.staticShared = p.staticShared;
     k->kernel.localBytes = p.localBytes;
     k->kernel.registers = p.functions[0].slots32 + 2 * p.functions[0].slots64;
@@ -166,16 +166,13 @@ bool PtxModule::initialise(const ptx::Variable& v, DiagnosticEngine& diags) {
   return true;
 }
 
-const Program& PtxModule::decoded(KernelEntry& k, bool observed) const {
+const Program& PtxModule::decoded(KernelEntry& k) const {
   std::lock_guard lock(mutex_);
-  std::unique_ptr<Program>& p = k.programs[observed ? 1 : 0];
-  if (p == nullptr) {
-    ptx::DecodeOptions options;
-    options.observed = observed;
+  if (k.program == nullptr) {
     DiagnosticEngine ignored;  // load() checked the function.
-    p = ptx::decodeKernel(*symbols_, *k.function, options, ignored);
+    k.program = ptx::decodeKernel(*symbols_, *k.function, ptx::DecodeOptions{}, ignored);
   }
-  return *p;
+  return *k.program;
 }
 
 const Kernel* PtxModule::kernel(std::string_view name) const {
@@ -204,13 +201,11 @@ std::vector<const GlobalVariable*> PtxModule::globals() const {
   return out;
 }
 
-const Program& PtxModule::program(const Kernel& kernel) const { return programFor(kernel, false); }
-
-const Program& PtxModule::programFor(const Kernel& kernel, bool observed) const {
+const Program& PtxModule::program(const Kernel& kernel) const {
   for (const auto& k : kernels_) {
-    if (&k->kernel == &kernel) return decoded(*k, observed);
+    if (&k->kernel == &kernel) return decoded(*k);
   }
-  return decoded(*kernels_.front(), observed);
+  return decoded(*kernels_.front());
 }
 
 }  // namespace mtlc::sim

@@ -27,18 +27,16 @@ class PtxModule : public Module {
   std::vector<const GlobalVariable*> globals() const override;
   const Program& program(const Kernel& kernel) const override;
   const SourceManager& sources() const override { return sources_; }
-  // With memory functions that tell observers, or without.
-  const Program& programFor(const Kernel& kernel, bool observed) const;
 
  private:
   struct KernelEntry {
     Kernel kernel;
     const ptx::Function* function = nullptr;
-    std::unique_ptr<Program> programs[2];
+    std::unique_ptr<Program> program;
   };
   bool placeVariables(DiagnosticEngine& diags);
   bool initialise(const ptx::Variable& v, DiagnosticEngine& diags);
-  const Program& decoded(KernelEntry& k, bool observed) const;
+  const Program& decoded(KernelEntry& k) const;
 
   const SourceManager& sources_;
   DeviceMemory& memory_;

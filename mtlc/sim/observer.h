@@ -15,33 +15,44 @@ namespace mtlc::sim {
 
 struct Allocation;
 struct Block;
+struct Frame;
 struct LaunchState;
 struct Warp;
 
 enum class AccessKind : uint8_t { load, store, atomic, reduction };
 
-// A memory access of the lanes of `mask`, all of which touch `space`, before it happens. Every
-// address is aligned, in bounds and resolved to `host`.
+// How the addresses of a warp lie: lane i at the first address + i * bytes; all equal; anything
+// else.
+enum class AccessPattern : uint8_t { consecutive, uniform, scattered };
+
+// A memory access of the lanes of `mask`, before it happens. All of them touch one region: an
+// allocation, the shared memory of the block, the local memory of their threads, or the kernel's
+// parameters. Every address is aligned and in bounds.
 struct Access {
   const Instr& in;
   LaneMask mask;
   AccessKind kind;
-  Space space;     // global, constant, shared, local or param: never generic
-  uint32_t bytes;  // Per lane.
-  Order order;
-  Scope scope;
-  bool isVolatile;
-  // Per lane: a device address (global, constant), or an offset into the shared, local or parameter
-  // memory.
-  const uint64_t* addresses;
-  uint8_t* const* host;
+  Space space;            // global, constant, shared, local or param: never generic
+  uint32_t bytes;         // Per lane.
+  AccessPattern pattern;  // Of all lanes with `consecutive`, of the lanes of `mask` otherwise.
+  const uint64_t*
+      addresses;        // Of the lanes of `mask`: device addresses, or offsets in the other spaces.
+  uint64_t begin;       // Address of the region's first byte.
+  uint64_t size;        // Bytes of the region; of one thread for local memory.
+  uint8_t* base;        // Host memory of the region; of lane 0 for local memory.
+  uint64_t laneStride;  // Distance of the lanes' copies: 0 but for local memory.
+  const Allocation* allocation;  // global, constant
+
+  uint64_t offset(unsigned lane) const { return addresses[lane] - begin; }
+  uint8_t* host(unsigned lane) const { return base + lane * laneStride + offset(lane); }
+  Order order() const { return static_cast<Order>(in.orderScope & 15); }
+  Scope scope() const { return static_cast<Scope>(in.orderScope >> 4); }
 };
 
 enum class SyncKind : uint8_t {
-  barrierArrive,   // Lanes of `mask` arrived at barrier `id`; they wait unless it is a bar.arrive.
-  barrierRelease,  // Barrier `id` completed (once per completion; mask empty).
-  warp,            // bar.warp.sync executed by the lanes of `mask`
-  collective,      // another .sync instruction of a warp
+  barrierArrive,  // Lanes of `mask` arrived at barrier `id`; they wait unless it is a bar.arrive.
+  warp,           // bar.warp.sync of the lanes of `mask`
+  collective,     // another .sync instruction of a warp
   fence,
 };
 
@@ -50,7 +61,10 @@ struct SyncEvent {
   LaneMask mask;
   SyncKind kind;
   uint32_t id = 0;
-  bool waits = true;  // barrierArrive: the lanes wait for completion
+  bool waits = true;      // barrierArrive: the lanes wait for completion
+  bool diverged = false;  // barrierArrive: an aligned barrier without all lanes of the warp
+  uint32_t expected = 0;  // barrierArrive: threads that the instruction names; 0: all of the block
+  LaneMask named = 0;     // warp, collective: the mask the instruction names
   Order order = Order::sc;
   Scope scope = Scope::cta;
 };
@@ -60,8 +74,9 @@ class Observer {
   virtual ~Observer() = default;
   // Keeps state across blocks: one host thread, blocks in order.
   virtual bool sequential() const { return false; }
-  // Wants instruction() for every instruction. Accesses and synchronisation come anyway.
+  // Wants instruction() or executed() for every instruction. The other events come anyway.
   virtual bool wantsInstructions() const { return false; }
+  virtual bool wantsResults() const { return false; }
 
   virtual void launchBegin(LaunchState&) {}
   virtual void launchEnd(LaunchState&) {}
@@ -69,13 +84,18 @@ class Observer {
   virtual void blockEnd(Block&) {}
   // Before `in` executes for the lanes of `mask`; an access() of it comes later.
   virtual void instruction(Warp&, const Instr&, LaneMask) {}
-  // After a `lane` or `memory` instruction wrote its destination.
+  // After an instruction wrote its destination.
   virtual void executed(Warp&, const Instr&, LaneMask) {}
   virtual void access(Warp&, const Access&) {}
   virtual void sync(Warp&, const SyncEvent&) {}
+  // Barrier `id` is complete: the waiting lanes will go on. Its state still says who arrived.
   virtual void barrierReleased(Block&, uint32_t /*id*/) {}
-  virtual void called(Warp&, const Instr&, LaneMask) {}
-  virtual void returned(Warp&, const Instr&, LaneMask) {}
+  // The call `in` was entered (its arguments are in the callee's frame) or left (its results are in
+  // the caller's).
+  virtual void called(Warp&, const Instr&, LaneMask, const Frame& /*caller*/,
+                      const Frame& /*callee*/) {}
+  virtual void returned(Warp&, const Instr&, LaneMask, const Frame& /*caller*/,
+                        const Frame& /*callee*/) {}
   virtual void exited(Warp&, const Instr&, LaneMask) {}
 };
 

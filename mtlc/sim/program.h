@@ -81,6 +81,8 @@ enum InstrFlags : uint8_t {
   kCountsAsNothing = 1,  // made by the decoder, not by the program
   kUniform = 2,          // .uni, .aligned
   kVolatile = 4,
+  kMove = 8,          // a MoveKind in `size`
+  kSignExtends = 16,  // a load of a signed type
 };
 
 struct alignas(64) Instr {

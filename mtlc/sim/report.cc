@@ -3,16 +3,10 @@
 #include <cstdio>
 #include <cstring>
 
-#include "mtlc/sim/warp.h"
+#include "mtlc/sim/launch_state.h"
 
 namespace mtlc::sim {
 namespace {
-
-std::string hex(uint64_t value) {
-  char text[32];
-  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
-  return text;
-}
 
 std::string formatted(DiagId id, DiagArgs args) {
   DiagnosticEngine one;
@@ -84,6 +78,12 @@ std::string whereabouts(const LaunchState& launch, Warp& w, Space space, uint64_
 
 }  // namespace
 
+std::string hexText(uint64_t value) {
+  char text[32];
+  std::snprintf(text, sizeof text, "0x%llx", static_cast<unsigned long long>(value));
+  return text;
+}
+
 std::string_view reportName(ReportKind kind) {
   static constexpr std::string_view kNames[] = {"mem",   "init",  "race", "sync",
                                                 "async", "steps", "trap"};
@@ -138,7 +138,7 @@ void memoryFault(Warp& w, const Instr& in, unsigned lane, MemFault what, Space s
   std::string_view spaceText = spaceName(space);
   Report r;
   r.kind = ReportKind::mem;
-  std::string at = hex(address);
+  std::string at = hexText(address);
   switch (what) {
     case MemFault::outOfBounds:
       r.id = DiagId::SimOutOfBounds;
@@ -187,8 +187,9 @@ void reportLimit(Warp& w, const Instr& in, unsigned lane, DiagId id, DiagArgs ar
   w.block->launch->finish(LaunchStatus::stepLimit);
 }
 
-void reportSync(Warp& w, const Instr& in, LaneMask mask, DiagId id, DiagArgs args) {
-  record(w, in, static_cast<unsigned>(__builtin_ctz(mask)), ReportKind::sync, id, args);
+void reportCheck(Warp& w, const Instr& in, unsigned lane, ReportKind kind, DiagId id,
+                 DiagArgs args) {
+  record(w, in, lane, kind, id, args);
 }
 
 void reportDeadlock(Block& b) {

@@ -1,10 +1,14 @@
-#include "mtlc/sim/warp.h"
+#include "mtlc/sim/checkers/checkers.h"
+
+#include "mtlc/sim/launch_state.h"
 
 namespace mtlc::sim {
 
 std::vector<std::unique_ptr<Observer>> makeCheckers(const LaunchConfig& config) {
   std::vector<std::unique_ptr<Observer>> out;
-  (void)config;
+  if (has(config.checks, Checks::init)) out.push_back(makeInitChecker());
+  if (has(config.checks, Checks::race)) out.push_back(makeRaceChecker());
+  if (has(config.checks, Checks::sync)) out.push_back(makeSyncChecker());
   return out;
 }
 

@@ -112,13 +112,13 @@ MTLC_INLINE void atomicAddresses(const Instr& in, Warp& w, LaneAccess& lanes) {
   }
 }
 
-template <typename T, typename F, bool kObserved>
+template <typename T, typename F>
 void atomic(const Instr& in, Warp& w, LaneMask mask) {
   using C = std::conditional_t<sizeof(T) == 8, u64, u32>;
   LaneAccess lanes;
   atomicAddresses(in, w, lanes);
   AccessKind kind = in.dst == kNoRef ? AccessKind::reduction : AccessKind::atomic;
-  resolveLanes(w, in, mask, kind, sizeof(T), kObserved, lanes);
+  resolveLanes(w, in, mask, kind, sizeof(T), lanes);
   const C* b = wordColumn<C>(w, in.src[1]);
   const C* c = in.src[2] == kNoRef ? b : wordColumn<C>(w, in.src[2]);
   alignas(64) C result[kLanes] = {};
@@ -137,12 +137,12 @@ void atomic(const Instr& in, Warp& w, LaneMask mask) {
 
 // 16-byte operands: pairs of 64-bit registers in operandLists from ext: d, b, and c where there is
 // one.
-template <WideAtomic kOp, bool kObserved>
+template <WideAtomic kOp>
 void atomicWide(const Instr& in, Warp& w, LaneMask mask) {
   LaneAccess lanes;
   atomicAddresses(in, w, lanes);
-  resolveLanes(w, in, mask, AccessKind::atomic, 16, kObserved, lanes);
-  const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+  resolveLanes(w, in, mask, AccessKind::atomic, 16, lanes);
+  const Ref* list = w.block->program->operandLists.data() + in.ext;
   eachLane(lanes.ok, [&](unsigned i) {
     u64 b[2] = {column64(w, list[2])[i], column64(w, list[3])[i]};
     u64 c[2] = {};
@@ -162,89 +162,80 @@ void atomicWide(const Instr& in, Warp& w, LaneMask mask) {
   });
 }
 
-template <typename T, typename F>
-LaneFn either(bool observed) {
-  return observed ? atomic<T, F, true> : atomic<T, F, false>;
-}
 template <typename F>
-LaneFn bitsOp(Type t, bool observed) {
-  return typeBits(t) == 64 ? either<u64, F>(observed) : either<u32, F>(observed);
+LaneFn bitsOp(Type t) {
+  return typeBits(t) == 64 ? atomic<u64, F> : atomic<u32, F>;
 }
 
-LaneFn selectAdd(Type t, bool observed) {
+LaneFn selectAdd(Type t) {
   switch (t) {
     case Mod::u32:
     case Mod::s32:
-      return either<u32, AAdd>(observed);
+      return atomic<u32, AAdd>;
     case Mod::u64:
-      return either<u64, AAdd>(observed);
+      return atomic<u64, AAdd>;
     case Mod::f32:
-      return either<u32, AAddF32>(observed);
+      return atomic<u32, AAddF32>;
     case Mod::f64:
-      return either<u64, AAddF64>(observed);
+      return atomic<u64, AAddF64>;
     case Mod::f16:
-      return either<u16, AAddHalf<false>>(observed);
+      return atomic<u16, AAddHalf<false>>;
     case Mod::bf16:
-      return either<u16, AAddHalf<true>>(observed);
+      return atomic<u16, AAddHalf<true>>;
     case Mod::f16x2:
-      return either<u32, AAddHalfX2<false>>(observed);
+      return atomic<u32, AAddHalfX2<false>>;
     case Mod::bf16x2:
-      return either<u32, AAddHalfX2<true>>(observed);
+      return atomic<u32, AAddHalfX2<true>>;
     default:
       return nullptr;
   }
 }
 
 template <bool kMax>
-LaneFn selectMinMax(Type t, bool observed) {
+LaneFn selectMinMax(Type t) {
   switch (t) {
     case Mod::u32:
-      return either<u32, AMinMax<u32, kMax>>(observed);
+      return atomic<u32, AMinMax<u32, kMax>>;
     case Mod::s32:
-      return either<u32, AMinMax<i32, kMax>>(observed);
+      return atomic<u32, AMinMax<i32, kMax>>;
     case Mod::u64:
-      return either<u64, AMinMax<u64, kMax>>(observed);
+      return atomic<u64, AMinMax<u64, kMax>>;
     case Mod::s64:
-      return either<u64, AMinMax<i64, kMax>>(observed);
+      return atomic<u64, AMinMax<i64, kMax>>;
     default:
       return nullptr;
   }
 }
 
-template <WideAtomic kOp>
-LaneFn wide(bool observed) {
-  return observed ? atomicWide<kOp, true> : atomicWide<kOp, false>;
-}
-
 }  // namespace
 
-LaneFn selectAtomic(const Form& f, bool observed) {
+LaneFn selectAtomic(const Form& f) {
   Type t = f.types[0];
   switch (f.firstOf({Mod::add, Mod::minMod, Mod::maxMod, Mod::andMod, Mod::orMod, Mod::xorMod,
                      Mod::exch, Mod::cas, Mod::inc, Mod::dec})) {
     case Mod::add:
-      return selectAdd(t, observed);
+      return selectAdd(t);
     case Mod::minMod:
-      return selectMinMax<false>(t, observed);
+      return selectMinMax<false>(t);
     case Mod::maxMod:
-      return selectMinMax<true>(t, observed);
+      return selectMinMax<true>(t);
     case Mod::andMod:
-      return bitsOp<AAnd>(t, observed);
+      return bitsOp<AAnd>(t);
     case Mod::orMod:
-      return bitsOp<AOr>(t, observed);
+      return bitsOp<AOr>(t);
     case Mod::xorMod:
-      return bitsOp<AXor>(t, observed);
+      return bitsOp<AXor>(t);
     case Mod::exch:
-      if (t == Mod::b128) return wide<WideAtomic::exchange>(observed);
-      return bitsOp<AExch>(t, observed);
+      if (t == Mod::b128) return atomicWide<WideAtomic::exchange>;
+      return bitsOp<AExch>(t);
     case Mod::cas:
-      if (t == Mod::b128) return wide<WideAtomic::compareExchange>(observed);
-      if (t == Mod::b16) return either<u16, ACas>(observed);
-      return bitsOp<ACas>(t, observed);
+      if (t == Mod::b128) return atomicWide<WideAtomic::compareExchange>;
+      if (t == Mod::b16) return atomic<u16, ACas>;
+      return bitsOp<ACas>(t);
     case Mod::inc:
-      return either<u32, AInc>(observed);
+      return atomic<u32, AInc>;
     case Mod::dec:
-      return either<u32, ADec>(observed);
+      return atomic<u32, ADec>;
     default:
       return nullptr;
   }

@@ -15,7 +15,7 @@
 #include <type_traits>
 
 #include "mtlc/sim/lanes/lanes.h"
-#include "mtlc/sim/warp.h"
+#include "mtlc/sim/state.h"
 
 #ifndef MTLC_LANES
 #error "compile with MTLC_LANES naming the instruction-set namespace"
@@ -212,7 +212,7 @@ int64_t halfFlags(const Form& form);
 int64_t compareFlags(const Form& form);
 LaneFn selectLoad(const MemoryShape& shape);
 LaneFn selectStore(const MemoryShape& shape);
-LaneFn selectAtomic(const Form& form, bool observed);
+LaneFn selectAtomic(const Form& form);
 LaneFn selectMove(MoveKind kind);
 int64_t collectiveFlags(const Form& form);
 LaneFn selectCollective(const Form& form);

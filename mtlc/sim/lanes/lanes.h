@@ -47,7 +47,6 @@ struct MemoryShape {
   bool isSigned = false;      // Narrow loads extend by sign.
   bool wideRegister = false;  // The registers are 64-bit.
   Space space = Space::generic;
-  bool observed = false;
 };
 
 // The lane functions of one host instruction set.
@@ -57,7 +56,7 @@ struct LaneTable {
   LaneFn (*move)(MoveKind kind);
   LaneFn (*load)(const MemoryShape& shape);
   LaneFn (*store)(const MemoryShape& shape);
-  LaneFn (*atomic)(const Form& form, bool observed);
+  LaneFn (*atomic)(const Form& form);
   // What the functions of this form expect in Instr::imm, see there.
   int64_t (*details)(const Form& form);
 };

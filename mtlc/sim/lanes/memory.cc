@@ -51,13 +51,13 @@ MTLC_INLINE Window likelyWindow(const Instr& in, Warp& w, u64 first, bool store)
   if constexpr (kSpace == Space::shared) {
     return {0, b.sharedBytes, b.shared};
   } else if constexpr (kSpace == Space::param) {
-    return {0, store ? 0 : b.launch->params.size(), b.launch->params.data()};
+    return {0, store ? 0 : u64{b.paramBytes}, b.params};
   } else {
     if (kSpace == Space::generic && first >> 48 == kSharedWindow >> 48) {
       return {kSharedWindow, b.sharedBytes, b.shared};
     }
     const Allocation* a =
-        w.worker->allocationCache[static_cast<size_t>(&in - b.launch->program->code.data())];
+        w.worker->allocationCache[static_cast<size_t>(&in - b.program->code.data())];
     bool constant = a->kind == AllocationKind::constant;
     if (kSpace == Space::constant ? !constant : constant && (store || kSpace == Space::global)) {
       return {0, 0, nullptr};
@@ -67,6 +67,18 @@ MTLC_INLINE Window likelyWindow(const Instr& in, Warp& w, u64 first, bool store)
 }
 
 enum class Pattern { consecutive, uniform, scattered, slow };
+
+// Tells observers, if there are any, of an access that classify() found to be fine.
+MTLC_INLINE void observe(const Instr& in, Warp& w, LaneMask mask, AccessKind kind, u32 bytes,
+                         Pattern pattern, const u64* address, const Window& window, Space space) {
+  if (__builtin_expect(w.observed, false)) {
+    AccessPattern p = pattern == Pattern::consecutive ? AccessPattern::consecutive
+                      : pattern == Pattern::uniform   ? AccessPattern::uniform
+                                                      : AccessPattern::scattered;
+    observeWindow(w, in, mask, kind, bytes, p, address, window.begin, window.size, window.host,
+                  space);
+  }
+}
 
 // `bytes` is a power of two.
 MTLC_INLINE Pattern classify(const u64* address, const Window& window, u32 bytes, LaneMask mask) {
@@ -145,12 +157,12 @@ MTLC_INLINE void loadElement(const Instr& in, Warp& w, LaneMask mask, Ref dst, A
 }
 
 template <typename T, typename C>
-void loadResolved(const Instr& in, Warp& w, LaneMask mask, u64* address, bool observed) {
+void loadResolved(const Instr& in, Warp& w, LaneMask mask, const u64* address) {
   LaneAccess lanes;
   __builtin_memcpy(lanes.address, address, sizeof lanes.address);
-  resolveLanes(w, in, mask, AccessKind::load, sizeof(T) * in.count, observed, lanes);
+  resolveLanes(w, in, mask, AccessKind::load, sizeof(T) * in.count, lanes);
   if (lanes.ok == 0) return;
-  const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+  const Ref* list = w.block->program->operandLists.data() + in.ext;
   for (unsigned e = 0; e < in.count; ++e) {
     loadElement<T, C>(in, w, lanes.ok, in.count == 1 ? in.dst : list[e],
                       [&](unsigned i) { return lanes.host[i] + e * sizeof(T); });
@@ -165,7 +177,8 @@ void load(const Instr& in, Warp& w, LaneMask mask) {
   Window window = likelyWindow<kSpace>(in, w, address[0], false);
   u32 bytes = sizeof(T) * in.count;
   Pattern pattern = classify(address, window, bytes, mask);
-  if (pattern == Pattern::slow) return loadResolved<T, C>(in, w, mask, address, false);
+  if (pattern == Pattern::slow) return loadResolved<T, C>(in, w, mask, address);
+  observe(in, w, mask, AccessKind::load, bytes, pattern, address, window, kSpace);
   const u8* host = window.host;
   u64 begin = window.begin;
   if (in.count == 1) {
@@ -194,7 +207,7 @@ void load(const Instr& in, Warp& w, LaneMask mask) {
         break;
     }
   } else {
-    const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+    const Ref* list = w.block->program->operandLists.data() + in.ext;
     for (unsigned e = 0; e < in.count; ++e) {
       loadElement<T, C>(in, w, mask, list[e],
                         [&](unsigned i) { return host + (address[i] - begin) + e * sizeof(T); });
@@ -203,11 +216,12 @@ void load(const Instr& in, Warp& w, LaneMask mask) {
   orderAfter(in);
 }
 
+// Rare shapes: narrow elements in 64-bit registers.
 template <typename T, typename C>
-void loadObserved(const Instr& in, Warp& w, LaneMask mask) {
+void loadGeneral(const Instr& in, Warp& w, LaneMask mask) {
   alignas(64) u64 address[kLanes];
   laneAddresses(in, w, mask, address);
-  loadResolved<T, C>(in, w, mask, address, true);
+  loadResolved<T, C>(in, w, mask, address);
 }
 
 // Local memory: the lanes' copies lie a stride apart.
@@ -217,11 +231,12 @@ void loadLocal(const Instr& in, Warp& w, LaneMask mask) {
   laneAddresses(in, w, mask, address);
   u32 bytes = sizeof(T) * in.count;
   Block& b = *w.block;
-  Window window{0, b.localStride, nullptr};
+  Window window{0, b.localStride, b.local + static_cast<size_t>(w.index) * kLanes * b.localStride};
   Pattern pattern = classify(address, window, bytes, LaneMask{0});
-  if (pattern == Pattern::slow) return loadResolved<T, C>(in, w, mask, address, false);
-  const u8* host = b.localStorage.get() + static_cast<size_t>(w.index) * kLanes * b.localStride;
-  const Ref* list = b.launch->program->operandLists.data() + in.ext;
+  if (pattern == Pattern::slow) return loadResolved<T, C>(in, w, mask, address);
+  observe(in, w, mask, AccessKind::load, bytes, pattern, address, window, Space::local);
+  const u8* host = window.host;
+  const Ref* list = b.program->operandLists.data() + in.ext;
   for (unsigned e = 0; e < in.count; ++e) {
     loadElement<T, C>(in, w, mask, in.count == 1 ? in.dst : list[e], [&](unsigned i) {
       return host + static_cast<size_t>(i) * b.localStride + address[i] + e * sizeof(T);
@@ -245,13 +260,13 @@ MTLC_INLINE void orderBefore(const Instr& in) {
 }
 
 template <typename T, typename C>
-void storeResolved(const Instr& in, Warp& w, LaneMask mask, u64* address, bool observed) {
+void storeResolved(const Instr& in, Warp& w, LaneMask mask, const u64* address) {
   LaneAccess lanes;
   __builtin_memcpy(lanes.address, address, sizeof lanes.address);
   orderBefore(in);
-  resolveLanes(w, in, mask, AccessKind::store, sizeof(T) * in.count, observed, lanes);
+  resolveLanes(w, in, mask, AccessKind::store, sizeof(T) * in.count, lanes);
   if (lanes.ok == 0) return;
-  const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+  const Ref* list = w.block->program->operandLists.data() + in.ext;
   for (unsigned e = 0; e < in.count; ++e) {
     storeElement<T, C>(w, lanes.ok, in.count == 1 ? in.src[1] : list[e],
                        [&](unsigned i) { return lanes.host[i] + e * sizeof(T); });
@@ -265,7 +280,8 @@ void store(const Instr& in, Warp& w, LaneMask mask) {
   Window window = likelyWindow<kSpace>(in, w, address[0], true);
   u32 bytes = sizeof(T) * in.count;
   Pattern pattern = classify(address, window, bytes, mask);
-  if (pattern == Pattern::slow) return storeResolved<T, C>(in, w, mask, address, false);
+  if (pattern == Pattern::slow) return storeResolved<T, C>(in, w, mask, address);
+  observe(in, w, mask, AccessKind::store, bytes, pattern, address, window, kSpace);
   orderBefore(in);
   u8* host = window.host;
   u64 begin = window.begin;
@@ -275,7 +291,7 @@ void store(const Instr& in, Warp& w, LaneMask mask) {
     for (unsigned i = 0; i < kLanes; ++i) write<T>(p + i * sizeof(T), static_cast<T>(s[i]));
     return;
   }
-  const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+  const Ref* list = w.block->program->operandLists.data() + in.ext;
   for (unsigned e = 0; e < in.count; ++e) {
     storeElement<T, C>(w, mask, in.count == 1 ? in.src[1] : list[e],
                        [&](unsigned i) { return host + (address[i] - begin) + e * sizeof(T); });
@@ -283,10 +299,10 @@ void store(const Instr& in, Warp& w, LaneMask mask) {
 }
 
 template <typename T, typename C>
-void storeObserved(const Instr& in, Warp& w, LaneMask mask) {
+void storeGeneral(const Instr& in, Warp& w, LaneMask mask) {
   alignas(64) u64 address[kLanes];
   laneAddresses(in, w, mask, address);
-  storeResolved<T, C>(in, w, mask, address, true);
+  storeResolved<T, C>(in, w, mask, address);
 }
 
 template <typename T, typename C>
@@ -295,11 +311,12 @@ void storeLocal(const Instr& in, Warp& w, LaneMask mask) {
   laneAddresses(in, w, mask, address);
   u32 bytes = sizeof(T) * in.count;
   Block& b = *w.block;
-  Window window{0, b.localStride, nullptr};
+  Window window{0, b.localStride, b.local + static_cast<size_t>(w.index) * kLanes * b.localStride};
   Pattern pattern = classify(address, window, bytes, LaneMask{0});
-  if (pattern == Pattern::slow) return storeResolved<T, C>(in, w, mask, address, false);
-  u8* host = b.localStorage.get() + static_cast<size_t>(w.index) * kLanes * b.localStride;
-  const Ref* list = b.launch->program->operandLists.data() + in.ext;
+  if (pattern == Pattern::slow) return storeResolved<T, C>(in, w, mask, address);
+  observe(in, w, mask, AccessKind::store, bytes, pattern, address, window, Space::local);
+  u8* host = window.host;
+  const Ref* list = b.program->operandLists.data() + in.ext;
   for (unsigned e = 0; e < in.count; ++e) {
     storeElement<T, C>(w, mask, in.count == 1 ? in.src[1] : list[e], [&](unsigned i) {
       return host + static_cast<size_t>(i) * b.localStride + address[i] + e * sizeof(T);
@@ -308,8 +325,7 @@ void storeLocal(const Instr& in, Warp& w, LaneMask mask) {
 }
 
 template <typename T, typename C>
-LaneFn loadSpace(Space space, bool observed) {
-  if (observed) return loadObserved<T, C>;
+LaneFn loadSpace(Space space) {
   switch (space) {
     case Space::generic:
       return load<T, C, Space::generic>;
@@ -328,8 +344,7 @@ LaneFn loadSpace(Space space, bool observed) {
 }
 
 template <typename T, typename C>
-LaneFn storeSpace(Space space, bool observed) {
-  if (observed) return storeObserved<T, C>;
+LaneFn storeSpace(Space space) {
   switch (space) {
     case Space::generic:
       return store<T, C, Space::generic>;
@@ -347,32 +362,18 @@ LaneFn storeSpace(Space space, bool observed) {
 }  // namespace
 
 LaneFn selectLoad(const MemoryShape& s) {
-  if (s.wideRegister) {
-    switch (s.bytes) {
-      case 1:
-        return s.isSigned ? loadSpace<i8, u64>(s.space, s.observed)
-                          : loadSpace<u8, u64>(s.space, s.observed);
-      case 2:
-        return s.isSigned ? loadSpace<i16, u64>(s.space, s.observed)
-                          : loadSpace<u16, u64>(s.space, s.observed);
-      case 4:
-        return s.isSigned ? loadSpace<i32, u64>(s.space, s.observed)
-                          : loadSpace<u32, u64>(s.space, s.observed);
-      case 8:
-        return loadSpace<u64, u64>(s.space, s.observed);
-      default:
-        return nullptr;
-    }
-  }
   switch (s.bytes) {
     case 1:
-      return s.isSigned ? loadSpace<i8, u32>(s.space, s.observed)
-                        : loadSpace<u8, u32>(s.space, s.observed);
+      if (s.wideRegister) return s.isSigned ? loadGeneral<i8, u64> : loadGeneral<u8, u64>;
+      return s.isSigned ? loadSpace<i8, u32>(s.space) : loadSpace<u8, u32>(s.space);
     case 2:
-      return s.isSigned ? loadSpace<i16, u32>(s.space, s.observed)
-                        : loadSpace<u16, u32>(s.space, s.observed);
+      if (s.wideRegister) return s.isSigned ? loadGeneral<i16, u64> : loadGeneral<u16, u64>;
+      return s.isSigned ? loadSpace<i16, u32>(s.space) : loadSpace<u16, u32>(s.space);
     case 4:
-      return loadSpace<u32, u32>(s.space, s.observed);
+      if (s.wideRegister) return s.isSigned ? loadGeneral<i32, u64> : loadGeneral<u32, u64>;
+      return loadSpace<u32, u32>(s.space);
+    case 8:
+      return s.wideRegister ? loadSpace<u64, u64>(s.space) : nullptr;
     default:
       return nullptr;
   }
@@ -381,16 +382,13 @@ LaneFn selectLoad(const MemoryShape& s) {
 LaneFn selectStore(const MemoryShape& s) {
   switch (s.bytes) {
     case 1:
-      return s.wideRegister ? storeSpace<u8, u64>(s.space, s.observed)
-                            : storeSpace<u8, u32>(s.space, s.observed);
+      return s.wideRegister ? storeGeneral<u8, u64> : storeSpace<u8, u32>(s.space);
     case 2:
-      return s.wideRegister ? storeSpace<u16, u64>(s.space, s.observed)
-                            : storeSpace<u16, u32>(s.space, s.observed);
+      return s.wideRegister ? storeGeneral<u16, u64> : storeSpace<u16, u32>(s.space);
     case 4:
-      return s.wideRegister ? storeSpace<u32, u64>(s.space, s.observed)
-                            : storeSpace<u32, u32>(s.space, s.observed);
+      return s.wideRegister ? storeGeneral<u32, u64> : storeSpace<u32, u32>(s.space);
     case 8:
-      return s.wideRegister ? storeSpace<u64, u64>(s.space, s.observed) : nullptr;
+      return s.wideRegister ? storeSpace<u64, u64>(s.space) : nullptr;
     default:
       return nullptr;
   }

@@ -55,7 +55,7 @@ void unpack(const Instr& in, Warp& w, LaneMask mask) {
   alignas(64) Col<S> source[kLanes];
   const Col<S>* from = column<S>(w, in.src[0]);
   for (unsigned i = 0; i < kLanes; ++i) source[i] = from[i];
-  const Ref* list = w.block->launch->program->operandLists.data() + in.ext;
+  const Ref* list = w.block->program->operandLists.data() + in.ext;
   for (unsigned e = 0; e < kCount; ++e) {
     if (list[e] == kNoRef) continue;
     intoColumn(column32(w, list[e]), mask, [&](u32* d) {

@@ -553,6 +553,13 @@ Instr& FunctionDecoder::emit(const Instr& in) {
   return out;
 }
 
+void FunctionDecoder::emitKind(Instr& in, MoveKind kind) {
+  in.fn = k_.lanes().move(kind);
+  in.flags |= kMove;
+  in.size = static_cast<uint8_t>(kind);
+  emit(in);
+}
+
 void FunctionDecoder::emitMove(MoveKind kind, Ref dst, Ref src, int64_t imm) {
   Instr in;
   in.op = Op::lane;
@@ -561,7 +568,9 @@ void FunctionDecoder::emitMove(MoveKind kind, Ref dst, Ref src, int64_t imm) {
   in.src[0] = src;
   in.imm = imm;
   in.guard = guard_;
-  in.flags = kCountsAsNothing;
+  in.flags = kCountsAsNothing | kMove;
+  in.size = static_cast<uint8_t>(kind);
+  in.ext = kNoRef;
   emit(in);
 }
 

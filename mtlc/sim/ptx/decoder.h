@@ -13,7 +13,6 @@
 namespace mtlc::sim::ptx {
 
 struct DecodeOptions {
-  bool observed = false;  // Memory functions tell observers.
   bool portable = false;  // Only lane functions for every host machine.
 };
 

@@ -166,6 +166,7 @@ class FunctionDecoder {
 
   // Emission.
   Instr& emit(const Instr& in);
+  void emitKind(Instr& in, MoveKind kind);  // A move that the program wrote.
   void emitMove(MoveKind kind, Ref dst, Ref src, int64_t imm = 0);
   // A guard on an instruction that must see only the lanes it executes for: branch around it.
   void beginGuarded(const Instruction& in);

@@ -286,6 +286,7 @@ bool FunctionDecoder::moveInstruction(const Instruction& in, const Form& form) {
   out.op = Op::lane;
   out.guard = guard_;
   out.dst = *dst;
+  out.ext = kNoRef;
   bool wide = typeBits(type) == 64;
   MoveKind kind = type == Mod::pred ? MoveKind::pred : wide ? MoveKind::r64 : MoveKind::r32;
   if (a.kind == Operand::Kind::name && findLocal(a.name, nullptr) == nullptr && a.name[0] == '%') {
@@ -298,13 +299,11 @@ bool FunctionDecoder::moveInstruction(const Instruction& in, const Form& form) {
       kind = MoveKind::clock64;
     } else if (a.name == "%gridid" || a.name == "%current_graph_exec") {
       out.src[0] = wide ? k_.constant64(0) : k_.constant32(0);
-      out.fn = k_.lanes().move(kind);
-      emit(out);
+      emitKind(out, kind);
       return true;
     } else if (a.name == "%is_explicit_cluster" && type == Mod::pred) {
       out.src[0] = k_.constantPred(false);
-      out.fn = k_.lanes().move(kind);
-      emit(out);
+      emitKind(out, kind);
       return true;
     } else if (auto ref = specialRegister(a.name, a.component)) {
       TypeClass cls = typeClass(type);
@@ -321,8 +320,7 @@ bool FunctionDecoder::moveInstruction(const Instruction& in, const Form& form) {
         p_.operandLists.insert(p_.operandLists.end(), {*dst, kNoRef});
         kind = MoveKind::unpack16;
       }
-      out.fn = k_.lanes().move(kind);
-      emit(out);
+      emitKind(out, kind);
       return true;
     } else {
       return error(DiagId::PtxUndefined, a.loc, static_cast<uint32_t>(a.name.size()), {a.name});
@@ -332,8 +330,7 @@ bool FunctionDecoder::moveInstruction(const Instruction& in, const Form& form) {
       return error(DiagId::PtxOperandType, a.loc, static_cast<uint32_t>(a.name.size()),
                    {a.name, isWide ? "u64" : "u32", typeRow(type).name});
     }
-    out.fn = k_.lanes().move(kind);
-    emit(out);
+    emitKind(out, kind);
     return true;
   }
   if (a.kind == Operand::Kind::name) {
@@ -350,16 +347,14 @@ bool FunctionDecoder::moveInstruction(const Instruction& in, const Form& form) {
         out.src[0] = wide ? k_.constant64(address->value)
                           : k_.constant32(static_cast<uint32_t>(address->value));
       }
-      out.fn = k_.lanes().move(kind);
-      emit(out);
+      emitKind(out, kind);
       return true;
     }
   }
   auto src = source(a, type, false, type == Mod::pred, nullptr);
   if (!src) return false;
   out.src[0] = *src;
-  out.fn = k_.lanes().move(kind);
-  emit(out);
+  emitKind(out, kind);
   return true;
 }
 
@@ -417,14 +412,14 @@ bool FunctionDecoder::packMove(const Instruction& in, const Form& form) {
   out.op = Op::lane;
   out.guard = guard_;
   out.dst = *dst;
+  out.ext = kNoRef;
   for (size_t i = 0; i < v.elements.size(); ++i) {
     // Bytes come from 16-bit registers or from registers of their own width.
     auto ref = source(v.elements[i], element, element == Mod::b8, false, nullptr);
     if (!ref) return false;
     out.src[i] = *ref;
   }
-  out.fn = k_.lanes().move(*kind);
-  emit(out);
+  emitKind(out, *kind);
   return true;
 }
 
@@ -471,8 +466,7 @@ bool FunctionDecoder::unpackMove(const Instruction& in, const Form& form) {
   out.src[0] = *src;
   out.ext = static_cast<uint32_t>(p_.operandLists.size());
   p_.operandLists.insert(p_.operandLists.end(), list.begin(), list.end());
-  out.fn = k_.lanes().move(*kind);
-  emit(out);
+  emitKind(out, *kind);
   return true;
 }
 
@@ -571,7 +565,7 @@ bool FunctionDecoder::memoryInstruction(const Instruction& in, const Form& form)
   shape.bytes = out.size;
   shape.isSigned = typeClass(type) == TypeClass::signedInt;
   shape.space = out.space;
-  shape.observed = k_.options().observed;
+  if (isLoad && shape.isSigned) out.flags |= kSignExtends;
   std::vector<Ref> refs;
   Type regType = type;
   const Operand& value = in.operands[valueAt];
@@ -665,7 +659,7 @@ bool FunctionDecoder::atomicInstruction(const Instruction& in, const Form& form)
     }
   }
   if (hint && !source(in.operands[want - 1], Mod::b64, false, false, nullptr)) return false;
-  out.fn = k_.lanes().atomic(form, k_.options().observed);
+  out.fn = k_.lanes().atomic(form);
   // A returned value, a float sum or an exchange shows the order of the blocks.
   bool commutes = out.dst == kNoRef && typeClass(type) != TypeClass::floating &&
                   typeClass(type) != TypeClass::packed && !cas && !form.has(Mod::exch) &&

@@ -1,0 +1,711 @@
+// Uninitialised bits: a shadow bit per bit of every register and of memory, 1 where the bit was
+// never given a value.
+//
+// Copies move shadow bits; arithmetic spreads them; nothing is reported until one decides
+// something: a branch, an address, an atomic operation, a collective, or a value that the host
+// reads back. Padding, unused bytes of wide loads and registers that are copied without ever having
+// been written are no fault.
+//
+// Nearly all operands are defined in all lanes that matter, which two words per register slot tell.
+
+#include <algorithm>
+#include <cstring>
+#include <unordered_map>
+
+#include "mtlc/sim/checkers/checkers.h"
+#include "mtlc/sim/lanes/lanes.h"
+#include "mtlc/sim/launch_state.h"
+
+namespace mtlc::sim {
+namespace {
+
+constexpr size_t kSlot = static_cast<size_t>(ObserverSlot::init);
+
+// The shadow of a warp's register banks.
+struct WarpShadow {
+  Columns<uint32_t> bits32;  // Meaningful for the lanes in `undefined32`.
+  Columns<uint64_t> bits64;
+  std::vector<LaneMask> undefined32;  // By slot: lanes with an undefined bit.
+  std::vector<LaneMask> undefined64;
+  std::vector<LaneMask> pred;
+};
+
+struct BlockShadow {
+  std::vector<WarpShadow> warps;
+  std::vector<uint8_t> shared;
+  std::vector<uint8_t> local;
+};
+
+bool allZero(const uint8_t* p, size_t n) {
+  uint64_t any = 0;
+  size_t i = 0;
+  for (; i + 8 <= n; i += 8) {
+    uint64_t v;
+    std::memcpy(&v, p + i, 8);
+    any |= v;
+  }
+  for (; i < n; ++i) any |= p[i];
+  return any == 0;
+}
+
+class InitChecker : public Observer {
+ public:
+  bool sequential() const override { return true; }
+  bool wantsInstructions() const override { return true; }
+
+  void launchBegin(LaunchState& launch) override {
+    launch_ = &launch;
+    lanes_ = &laneTable();
+    for (const auto& [begin, a] : launch.memory->all()) {
+      if (a->live && !a->initialised) a->makeUndefined();
+    }
+  }
+
+  void launchEnd(LaunchState& launch) override {
+    for (Allocation* a : launch.config->readBack) {
+      auto it = origins_.find(a->id);
+      if (it == origins_.end() || a->undefined == nullptr) continue;
+      for (const auto& [offset, origin] : it->second) {
+        uint64_t n = std::min<uint64_t>(8, a->size() - offset);
+        if (allZero(a->undefined.get() + offset, n)) continue;
+        Report r;
+        r.kind = ReportKind::init;
+        r.id = DiagId::SimUninitReadBack;
+        r.at = launch.place(origin.pc, origin.block, origin.thread);
+        r.address = a->begin + offset;
+        r.space = Space::global;
+        r.bytes = static_cast<uint32_t>(n);
+        DiagnosticEngine text;
+        r.message = text.report(r.id, SourceRange(), {offset, a->name}).message;
+        launch.report(std::move(r), origin.pc);
+      }
+    }
+  }
+
+  void blockBegin(Block& b) override {
+    if (b.observerData[kSlot] == nullptr) {
+      owned_.push_back(std::make_unique<BlockShadow>());
+      b.observerData[kSlot] = owned_.back().get();
+    }
+    auto& s = *static_cast<BlockShadow*>(b.observerData[kSlot]);
+    s.shared.assign(b.sharedBytes, 0xff);
+    s.local.assign(b.warps.size() * kLanes * b.localStride, 0xff);
+    s.warps.resize(b.warps.size());
+    const ProgramFunction& f = b.program->functions[0];
+    for (size_t i = 0; i < b.warps.size(); ++i) {
+      WarpShadow& w = s.warps[i];
+      w.undefined32.assign(f.slots32, 0);
+      w.undefined64.assign(f.slots64, 0);
+      w.pred.assign(f.slotsPred, 0);
+      w.bits32.resize(size_t{f.slots32} * kLanes);
+      w.bits64.resize(size_t{f.slots64} * kLanes);
+      b.warps[i].observerData[kSlot] = &w;
+      // Lanes that do not exist are the business of the sync checker.
+      markFrame(w, f, 0, 0, 0, b.warps[i].started);
+    }
+  }
+
+  void instruction(Warp& w, const Instr& in, LaneMask mask) override {
+    if (in.guard != kNoRef) {
+      LaneMask u = undefined(w, in.guard) & w.active;
+      if (u != 0) {
+        decided(w, in, u, in.op == Op::branch ? "a branch" : "the guard of an instruction");
+        define(w, in.guard, u);
+      }
+    }
+    if (mask == 0) return;
+    switch (in.op) {
+      case Op::lane:
+        compute(w, in, mask);
+        return;
+      case Op::memory:
+        addresses(w, in, mask);
+        return;
+      case Op::branchTable:
+        decideOn(w, in, in.src[0], mask, "a branch");
+        return;
+      case Op::collective:
+        collective(w, in, mask);
+        return;
+      case Op::barrier: {
+        const BarrierSite& site = w.block->program->barriers[in.ext];
+        for (Ref r : {site.id, site.count, site.predicate}) decideOn(w, in, r, mask, "a barrier");
+        define(w, in.dst, mask);
+        return;
+      }
+      default:
+        return;
+    }
+  }
+
+  void access(Warp& w, const Access& a) override {
+    switch (a.kind) {
+      case AccessKind::load:
+        load(w, a);
+        return;
+      case AccessKind::store:
+        store(w, a);
+        return;
+      default:
+        atomic(w, a);
+        return;
+    }
+  }
+
+  void called(Warp& w, const Instr& in, LaneMask mask, const Frame& caller,
+              const Frame& callee) override {
+    WarpShadow& s = shadow(w);
+    const ProgramFunction& f = *callee.function;
+    growBanks(s, callee);
+    const CallSite& site = w.block->program->calls[in.ext];
+    // Arguments are read before the callee's frame counts as unwritten: frames of other lanes may
+    // overlap it.
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint8_t* local = localShadow(w, lane);
+      std::memset(local + callee.localBase, 0xff, f.localBytes);
+    }
+    markFrame(s, f, callee.base32, callee.base64, callee.basePred, mask);
+    for (size_t i = 0; i < site.arguments.size(); ++i) {
+      const CallValue& v = site.arguments[i];
+      const FormalValue& p = f.params[i];
+      transfer(w, mask, caller, v.ref, v.offset, callee, p.ref, p.offset, p.bytes);
+    }
+  }
+
+  void returned(Warp& w, const Instr& in, LaneMask mask, const Frame& caller,
+                const Frame& callee) override {
+    const CallSite& site = w.block->program->calls[in.ext];
+    for (size_t i = 0; i < site.results.size(); ++i) {
+      const CallValue& v = site.results[i];
+      const FormalValue& p = callee.function->results[i];
+      if (v.bytes != 0)
+        transfer(w, mask, callee, p.ref, p.offset, caller, v.ref, v.offset, p.bytes);
+    }
+  }
+
+ private:
+  struct Origin {
+    uint32_t pc;
+    std::array<uint32_t, 3> block;
+    std::array<uint32_t, 3> thread;
+  };
+
+  static WarpShadow& shadow(Warp& w) { return *static_cast<WarpShadow*>(w.observerData[kSlot]); }
+  static BlockShadow& blockShadow(Warp& w) {
+    return *static_cast<BlockShadow*>(w.block->observerData[kSlot]);
+  }
+  static uint8_t* localShadow(Warp& w, unsigned lane) {
+    return blockShadow(w).local.data() + size_t{w.index * kLanes + lane} * w.block->localStride;
+  }
+
+  static void growBanks(WarpShadow& s, const Frame& f) {
+    size_t n32 = f.base32 + f.function->slots32, n64 = f.base64 + f.function->slots64;
+    size_t nPred = f.basePred + f.function->slotsPred;
+    if (s.undefined32.size() < n32) s.undefined32.resize(n32, 0);
+    if (s.undefined64.size() < n64) s.undefined64.resize(n64, 0);
+    if (s.pred.size() < nPred) s.pred.resize(nPred, 0);
+    if (s.bits32.size() < n32 * kLanes) s.bits32.resize(n32 * kLanes);
+    if (s.bits64.size() < n64 * kLanes) s.bits64.resize(n64 * kLanes);
+  }
+
+  // All registers of a frame become undefined for `mask`.
+  static void markFrame(WarpShadow& s, const ProgramFunction& f, uint32_t base32, uint32_t base64,
+                        uint32_t basePred, LaneMask mask) {
+    for (uint32_t i = 0; i < f.slots32; ++i) {
+      s.undefined32[base32 + i] |= mask;
+      uint32_t* bits = &s.bits32[size_t{base32 + i} * kLanes];
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        if ((mask >> lane & 1) != 0) bits[lane] = ~uint32_t{0};
+      }
+    }
+    for (uint32_t i = 0; i < f.slots64; ++i) {
+      s.undefined64[base64 + i] |= mask;
+      uint64_t* bits = &s.bits64[size_t{base64 + i} * kLanes];
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        if ((mask >> lane & 1) != 0) bits[lane] = ~uint64_t{0};
+      }
+    }
+    for (uint32_t i = 0; i < f.slotsPred; ++i) s.pred[basePred + i] |= mask;
+  }
+
+  // Lanes in which `r` has an undefined bit. Constants and special registers have none.
+  static LaneMask undefinedIn(WarpShadow& s, const Frame& f, Ref r) {
+    if (r == kNoRef || refFile(r) != File::frame) return 0;
+    switch (refBank(r)) {
+      case Bank::r32:
+        return s.undefined32[f.base32 + refIndex(r)];
+      case Bank::r64:
+        return s.undefined64[f.base64 + refIndex(r)];
+      default:
+        return s.pred[f.basePred + refIndex(r)];
+    }
+  }
+  static LaneMask undefined(Warp& w, Ref r) { return undefinedIn(shadow(w), *w.frame, r); }
+
+  static uint64_t bitsIn(WarpShadow& s, const Frame& f, Ref r, unsigned lane) {
+    if ((undefinedIn(s, f, r) >> lane & 1) == 0) return 0;
+    switch (refBank(r)) {
+      case Bank::r32:
+        return s.bits32[size_t{f.base32 + refIndex(r)} * kLanes + lane];
+      case Bank::r64:
+        return s.bits64[size_t{f.base64 + refIndex(r)} * kLanes + lane];
+      default:
+        return 1;
+    }
+  }
+  static uint64_t bits(Warp& w, Ref r, unsigned lane) {
+    return bitsIn(shadow(w), *w.frame, r, lane);
+  }
+
+  static void setIn(WarpShadow& s, const Frame& f, Ref r, unsigned lane, uint64_t value) {
+    if (r == kNoRef || refFile(r) != File::frame) return;
+    LaneMask bit = 1u << lane;
+    auto mark = [&](LaneMask& m) { m = value != 0 ? m | bit : m & ~bit; };
+    switch (refBank(r)) {
+      case Bank::r32:
+        mark(s.undefined32[f.base32 + refIndex(r)]);
+        s.bits32[size_t{f.base32 + refIndex(r)} * kLanes + lane] = static_cast<uint32_t>(value);
+        break;
+      case Bank::r64:
+        mark(s.undefined64[f.base64 + refIndex(r)]);
+        s.bits64[size_t{f.base64 + refIndex(r)} * kLanes + lane] = value;
+        break;
+      default:
+        mark(s.pred[f.basePred + refIndex(r)]);
+        break;
+    }
+  }
+  static void set(Warp& w, Ref r, unsigned lane, uint64_t value) {
+    setIn(shadow(w), *w.frame, r, lane, value);
+  }
+
+  // `r` has a value in the lanes of `mask`.
+  static void define(Warp& w, Ref r, LaneMask mask) {
+    if (r == kNoRef || refFile(r) != File::frame) return;
+    WarpShadow& s = shadow(w);
+    switch (refBank(r)) {
+      case Bank::r32:
+        s.undefined32[w.frame->base32 + refIndex(r)] &= ~mask;
+        break;
+      case Bank::r64:
+        s.undefined64[w.frame->base64 + refIndex(r)] &= ~mask;
+        break;
+      default:
+        s.pred[w.frame->basePred + refIndex(r)] &= ~mask;
+        break;
+    }
+  }
+
+  void decided(Warp& w, const Instr& in, LaneMask lanes, const char* what) {
+    reportCheck(w, in, static_cast<unsigned>(__builtin_ctz(lanes)), ReportKind::init,
+                DiagId::SimUninitialised, {what});
+  }
+
+  // Reports once and then takes the register as defined, so that one fault gives one report.
+  void decideOn(Warp& w, const Instr& in, Ref r, LaneMask mask, const char* what) {
+    if (r == kNoRef) return;
+    LaneMask u = undefined(w, r) & mask;
+    if (u == 0) return;
+    decided(w, in, u, what);
+    define(w, r, u);
+  }
+
+  void addresses(Warp& w, const Instr& in, LaneMask mask) {
+    decideOn(w, in, in.src[0], mask, "an address");
+    Family family = instructionTable()[in.row].family;
+    if (family == Family::atom || family == Family::red) {
+      decideOn(w, in, in.src[1], mask, "an atomic operation");
+      decideOn(w, in, in.src[2], mask, "an atomic operation");
+    }
+  }
+
+  void collective(Warp& w, const Instr& in, LaneMask mask) {
+    decideOn(w, in, in.src[in.size], mask, "a collective operation");
+    if (instructionTable()[in.row].family == Family::shflSync) {
+      decideOn(w, in, in.src[1], mask, "a collective operation");
+      decideOn(w, in, in.src[2], mask, "a collective operation");
+      if (undefined(w, in.src[0]) != 0) {
+        moveBits(w, in, mask, 1);
+        define(w, in.ext, mask);
+        return;
+      }
+    } else {
+      for (unsigned k = 0; k < in.size; ++k)
+        decideOn(w, in, in.src[k], mask, "a collective operation");
+    }
+    define(w, in.dst, mask);
+    define(w, in.ext, mask);
+  }
+
+  // The instruction's own lane function applied to shadow bits: right for operations that only move
+  // bits about. The first `data` sources carry shadow, the others their values.
+  void moveBits(Warp& w, const Instr& in, LaneMask mask, unsigned data) {
+    Warp& t = scratch_;
+    scratch32_.resize(8 * kLanes);
+    scratch64_.resize(8 * kLanes);
+    t.files32[0] = scratch32_.data();
+    t.files64[0] = scratch64_.data();
+    t.filesPred[0] = scratchPred_;
+    for (unsigned f = 1; f < 3; ++f) {
+      t.files32[f] = w.files32[f];
+      t.files64[f] = w.files64[f];
+      t.filesPred[f] = w.filesPred[f];
+    }
+    t.block = w.block;
+    t.frame = w.frame;
+    Instr copy = in;
+    copy.ext = kNoRef;
+    for (unsigned k = 0; k < 4; ++k) {
+      Ref r = in.src[k];
+      if (r == kNoRef || (k >= data && refFile(r) != File::frame)) continue;
+      copy.src[k] = makeRef(File::frame, refBank(r), k) | (r & kNegate);
+      for (unsigned lane = 0; lane < kLanes; ++lane) {
+        if (refBank(r) == Bank::r32) {
+          scratch32_[k * kLanes + lane] =
+              k < data ? static_cast<uint32_t>(bits(w, r, lane)) : w.r32(r)[lane];
+        } else if (refBank(r) == Bank::r64) {
+          scratch64_[k * kLanes + lane] = k < data ? bits(w, r, lane) : w.r64(r)[lane];
+        }
+      }
+      if (refBank(r) == Bank::pred) scratchPred_[k] = w.predSlot(r);
+    }
+    copy.dst = makeRef(File::frame, refBank(in.dst), 5);
+    in.fn(copy, t, mask);
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      set(w, in.dst, lane,
+          refBank(in.dst) == Bank::r64 ? scratch64_[5 * kLanes + lane]
+                                       : scratch32_[5 * kLanes + lane]);
+    }
+  }
+
+  void compute(Warp& w, const Instr& in, LaneMask mask) {
+    LaneMask u = 0;
+    for (Ref r : in.src) {
+      if (r != kNoRef) u |= undefined(w, r);
+    }
+    Family family = instructionTable()[in.row].family;
+    bool carryIn = family == Family::addCarryIn || family == Family::subCarryIn ||
+                   family == Family::madCarryIn;
+    constexpr Ref kCarry = makeRef(File::frame, Bank::pred, 0);
+    if (carryIn) u |= undefined(w, kCarry);
+    bool list = (in.flags & kMove) != 0 && isUnpack(in);
+    if ((u & mask) == 0) {
+      define(w, in.dst, mask);
+      if (list) {
+        const Ref* refs = w.block->program->operandLists.data() + in.ext;
+        for (unsigned e = 0; e < unpackCount(in); ++e) define(w, refs[e], mask);
+      } else {
+        define(w, in.ext, mask);
+      }
+      if (writesCarry(family)) define(w, kCarry, mask);
+      return;
+    }
+    if (list) return unpack(w, in, mask);
+    if ((in.flags & kMove) != 0) {
+      if (refBank(in.dst) == Bank::pred) return predicates(w, in, mask, u);
+      return moveBits(w, in, mask, 4);
+    }
+    if (refBank(in.dst) == Bank::pred) return predicates(w, in, mask, u);
+    unsigned data = dataSources(family, in);
+    if (data != 0) {
+      LaneMask control = 0;
+      for (unsigned k = data; k < 4; ++k) {
+        if (in.src[k] != kNoRef) control |= undefined(w, in.src[k]);
+      }
+      if ((control & mask) == 0) {
+        moveBits(w, in, mask, data);
+        if (in.ext != kNoRef) define(w, in.ext, mask);
+        return;
+      }
+    }
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint64_t s = spread(w, in, family, lane);
+      if (carryIn && (undefined(w, kCarry) >> lane & 1) != 0) s = ~uint64_t{0};
+      set(w, in.dst, lane, cut(in, s));
+    }
+    if (in.ext != kNoRef) definePair(w, in.ext, mask, u);
+    if (writesCarry(family)) definePair(w, kCarry, mask, u);
+  }
+
+  static bool writesCarry(Family f) {
+    return f == Family::addCarry || f == Family::addCarryIn || f == Family::subCarry ||
+           f == Family::subCarryIn || f == Family::madCarry || f == Family::madCarryIn;
+  }
+
+  // A predicate result of undefined lanes `u`.
+  static void definePair(Warp& w, Ref r, LaneMask mask, LaneMask u) {
+    if (r == kNoRef) return;
+    LaneMask& p = shadow(w).pred[w.frame->basePred + refIndex(r)];
+    p = (p & ~mask) | (u & mask);
+  }
+
+  void predicates(Warp& w, const Instr& in, LaneMask mask, LaneMask u) {
+    Family family = instructionTable()[in.row].family;
+    if (family == Family::logicAnd || family == Family::logicOr) {
+      // A defined false (or true) operand decides.
+      LaneMask ua = undefined(w, in.src[0]), ub = undefined(w, in.src[1]);
+      LaneMask a = w.pred(in.src[0]), b = w.pred(in.src[1]);
+      if (family == Family::logicOr) {
+        a = ~a;
+        b = ~b;
+      }
+      u = (ua & ub) | (ua & b) | (ub & a);
+    }
+    definePair(w, in.dst, mask, u);
+    definePair(w, in.ext, mask, u);
+  }
+
+  static bool isUnpack(const Instr& in) {
+    auto k = static_cast<MoveKind>(in.size);
+    return k == MoveKind::unpack16 || k == MoveKind::unpack32 || k == MoveKind::unpack16x4 ||
+           k == MoveKind::unpack8x4 || k == MoveKind::unpack8x2;
+  }
+  static unsigned unpackCount(const Instr& in) {
+    auto k = static_cast<MoveKind>(in.size);
+    return k == MoveKind::unpack16x4 || k == MoveKind::unpack8x4 ? 4 : 2;
+  }
+  void unpack(Warp& w, const Instr& in, LaneMask mask) {
+    auto k = static_cast<MoveKind>(in.size);
+    unsigned width = k == MoveKind::unpack32                                ? 32
+                     : k == MoveKind::unpack8x4 || k == MoveKind::unpack8x2 ? 8
+                                                                            : 16;
+    const Ref* refs = w.block->program->operandLists.data() + in.ext;
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint64_t s = bits(w, in.src[0], lane);
+      for (unsigned e = 0; e < unpackCount(in); ++e) {
+        if (refs[e] != kNoRef)
+          set(w, refs[e], lane, s >> (width * e) & ((uint64_t{1} << width) - 1));
+      }
+    }
+  }
+
+  // How many leading sources an operation only moves about, given its other sources.
+  static unsigned dataSources(Family f, const Instr& in) {
+    switch (f) {
+      case Family::shl:
+      case Family::shr:
+      case Family::bfe:
+      case Family::szext:
+      case Family::brev:
+        return 1;
+      case Family::shf:
+      case Family::bfi:
+      case Family::prmt:
+      case Family::selp:
+        return 2;
+      case Family::cvt:
+        // Between integers, without saturation.
+        return instructionTable()[in.row].pattern == "cvt{.sat}.$cvtint.$cvtint" &&
+                       (in.imm >> 16 & 1) == 0
+                   ? 1
+                   : 0;
+      default:
+        return 0;
+    }
+  }
+
+  static uint64_t upwards(uint64_t s) { return s | (0 - s); }
+
+  // The undefined bits of a result, by lane; all 64 where the operation mixes everything.
+  uint64_t spread(Warp& w, const Instr& in, Family family, unsigned lane) {
+    uint64_t s[4] = {}, v[4] = {};
+    uint64_t any = 0;
+    for (unsigned k = 0; k < 4; ++k) {
+      if (in.src[k] == kNoRef) continue;
+      s[k] = bits(w, in.src[k], lane);
+      any |= s[k];
+      if (refBank(in.src[k]) == Bank::r32) v[k] = w.r32(in.src[k])[lane];
+      if (refBank(in.src[k]) == Bank::r64) v[k] = w.r64(in.src[k])[lane];
+    }
+    if (any == 0) return 0;
+    const InstrRow& row = instructionTable()[in.row];
+    switch (family) {
+      case Family::logicAnd:
+        return (s[0] & s[1]) | (s[0] & v[1]) | (s[1] & v[0]);
+      case Family::logicOr:
+        return (s[0] & s[1]) | (s[0] & ~v[1]) | (s[1] & ~v[0]);
+      case Family::logicXor:
+      case Family::logicNot:
+      case Family::lop3:
+        return s[0] | s[1] | s[2];
+      case Family::intAdd:
+      case Family::intSub:
+      case Family::intNeg:
+        return upwards(any);
+      case Family::intMul:
+      case Family::intMad:
+        // Low halves and wide products: a bit depends on those below it only.
+        return row.pattern.find(".(hi|lo)") == std::string_view::npos ? upwards(any) : ~uint64_t{0};
+      default:
+        return ~uint64_t{0};
+    }
+  }
+
+  // Cut to the width of the destination.
+  static uint64_t cut(const Instr& in, uint64_t s) {
+    return refBank(in.dst) == Bank::r64 ? s : s & 0xffffffffu;
+  }
+
+  uint8_t* regionShadow(Warp& w, const Access& a, bool create) {
+    switch (a.space) {
+      case Space::shared:
+        return blockShadow(w).shared.data();
+      case Space::local:
+        return localShadow(w, 0);
+      case Space::global:
+      case Space::constant: {
+        auto* allocation = const_cast<Allocation*>(a.allocation);
+        if (allocation->undefined == nullptr && create) allocation->makeDefinedShadow();
+        return allocation->undefined.get();
+      }
+      default:
+        return nullptr;
+    }
+  }
+
+  static uint8_t* at(const Access& a, uint8_t* region, unsigned lane) {
+    return region + lane * a.laneStride + a.offset(lane);
+  }
+
+  bool allDefined(const Access& a, uint8_t* region) const {
+    unsigned first = static_cast<unsigned>(__builtin_ctz(a.mask));
+    switch (a.pattern) {
+      case AccessPattern::consecutive:
+        return allZero(at(a, region, 0), size_t{a.bytes} * kLanes);
+      case AccessPattern::uniform:
+        if (a.laneStride == 0) return allZero(at(a, region, first), a.bytes);
+        [[fallthrough]];
+      default: {
+        bool ok = true;
+        for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+          ok = ok && allZero(at(a, region, static_cast<unsigned>(__builtin_ctz(m))), a.bytes);
+        }
+        return ok;
+      }
+    }
+  }
+
+  void load(Warp& w, const Access& a) {
+    const Instr& in = a.in;
+    uint8_t* region = regionShadow(w, a, false);
+    const Ref* list = in.count == 1 ? &in.dst : w.block->program->operandLists.data() + in.ext;
+    if (region == nullptr || allDefined(a, region)) {
+      for (unsigned e = 0; e < in.count; ++e) define(w, list[e], a.mask);
+      return;
+    }
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      for (unsigned e = 0; e < in.count; ++e) {
+        uint64_t s = 0;
+        std::memcpy(&s, at(a, region, lane) + e * in.size, in.size);
+        if ((in.flags & kSignExtends) != 0 && in.size < 8 && (s >> (8 * in.size - 1) & 1) != 0) {
+          s |= ~uint64_t{0} << (8 * in.size);
+        }
+        if (list[e] != kNoRef) set(w, list[e], lane, s);
+      }
+    }
+  }
+
+  void store(Warp& w, const Access& a) {
+    const Instr& in = a.in;
+    const Ref* list = in.count == 1 ? &in.src[1] : w.block->program->operandLists.data() + in.ext;
+    LaneMask u = 0;
+    for (unsigned e = 0; e < in.count; ++e) u |= undefined(w, list[e]);
+    u &= a.mask;
+    uint8_t* region = regionShadow(w, a, u != 0);
+    if (region == nullptr) return;
+    if (u == 0 && a.pattern == AccessPattern::consecutive) {
+      std::memset(at(a, region, 0), 0, size_t{a.bytes} * kLanes);
+      return;
+    }
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint8_t* p = at(a, region, lane);
+      bool any = false;
+      for (unsigned e = 0; e < in.count; ++e) {
+        uint64_t s = (u >> lane & 1) != 0 ? bits(w, list[e], lane) : 0;
+        std::memcpy(p + e * in.size, &s, in.size);
+        any = any || (in.size < 8 ? s & ((uint64_t{1} << (8 * in.size)) - 1) : s) != 0;
+      }
+      if (any && a.allocation != nullptr) {
+        Origin origin{launch_->pcOf(in), w.block->id, w.block->threadId(w.index * kLanes + lane)};
+        auto& origins = origins_[a.allocation->id];
+        for (uint64_t o = a.offset(lane) / 8 * 8; o < a.offset(lane) + a.bytes; o += 8) {
+          if (origins.size() < kMaxOrigins) origins.insert_or_assign(o, origin);
+        }
+      }
+    }
+  }
+
+  void atomic(Warp& w, const Access& a) {
+    uint8_t* region = regionShadow(w, a, false);
+    define(w, a.in.dst, a.mask);
+    if (region == nullptr || allDefined(a, region)) return;
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint8_t* p = at(a, region, lane);
+      if (allZero(p, a.bytes)) continue;
+      // An exchange asks nothing of the old value.
+      if (a.kind != AccessKind::atomic || !isExchange(a.in)) {
+        decided(w, a.in, 1u << lane, "an atomic operation");
+      } else {
+        uint64_t s = 0;
+        std::memcpy(&s, p, std::min<size_t>(a.bytes, 8));
+        if (a.in.count == 1) set(w, a.in.dst, lane, s);
+      }
+      std::memset(p, 0, a.bytes);
+    }
+  }
+
+  static bool isExchange(const Instr& in) {
+    return instructionTable()[in.row].pattern.find("exch") != std::string_view::npos &&
+           in.src[2] == kNoRef;
+  }
+
+  // As the engine moves a parameter between frames.
+  void transfer(Warp& w, LaneMask mask, const Frame& from, Ref fromRef, uint32_t fromOffset,
+                const Frame& to, Ref toRef, uint32_t toOffset, uint32_t bytes) {
+    WarpShadow& s = shadow(w);
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint8_t* local = localShadow(w, lane);
+      if (fromRef == kNoRef && toRef == kNoRef) {
+        std::memmove(local + to.localBase + toOffset, local + from.localBase + fromOffset, bytes);
+        continue;
+      }
+      uint64_t value = 0;
+      if (fromRef == kNoRef) {
+        std::memcpy(&value, local + from.localBase + fromOffset, std::min(bytes, 8u));
+      } else {
+        value = bitsIn(s, from, fromRef, lane);
+      }
+      if (toRef == kNoRef) {
+        std::memcpy(local + to.localBase + toOffset, &value, std::min(bytes, 8u));
+      } else {
+        setIn(s, to, toRef, lane, value);
+      }
+    }
+  }
+
+  static constexpr size_t kMaxOrigins = 1 << 20;
+
+  LaunchState* launch_ = nullptr;
+  const LaneTable* lanes_ = nullptr;
+  std::vector<std::unique_ptr<BlockShadow>> owned_;
+  std::unordered_map<uint32_t, std::unordered_map<uint64_t, Origin>>
+      origins_;  // By allocation and offset.
+  Warp scratch_;
+  Columns<uint32_t> scratch32_;
+  Columns<uint64_t> scratch64_;
+  LaneMask scratchPred_[8] = {};
+};
+
+}  // namespace
+
+std::unique_ptr<Observer> makeInitChecker() { return std::make_unique<InitChecker>(); }
+
+}  // namespace mtlc::sim

@@ -1,0 +1,571 @@
+// Data races: two accesses to a byte, at least one of them a write, not both strong with scopes
+// that include each other, and neither ordered before the other (PTX ISA 8, "Memory Consistency
+// Model").
+//
+// What orders: program order; a barrier of the whole block (a new generation of the block);
+// bar.warp.sync (epochs of the warp); partial barriers and releases that an acquire reads, by
+// explicit knowledge: how far a thread knows the others to have come. Fences make the strong
+// accesses around them release and acquire patterns. A barrier also completes relaxed reads before
+// it, as hardware does and as the threadfence-reduction pattern needs; the PTX model asks for a
+// fence there.
+//
+// Each granule of memory (4 bytes, fewer where narrower accesses happen) remembers its last write
+// and its last read; of several concurrent readers one is kept, with a note how far apart they
+// were. So a race may be missed, but two accesses that something orders are never reported. Writes
+// of a value that is already there are no race with another write.
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <unordered_map>
+
+#include "mtlc/sim/checkers/checkers.h"
+#include "mtlc/sim/checkers/race_scan.h"
+#include "mtlc/sim/launch_state.h"
+
+namespace mtlc::sim {
+namespace {
+
+constexpr size_t kSlot = static_cast<size_t>(ObserverSlot::race);
+constexpr uint64_t kMany = kManyLanes | kManyWarps | kManyBlocks;
+constexpr uint64_t kPcField = (uint64_t{1} << 26) - 1;
+constexpr unsigned kEpochShift = 37;
+constexpr unsigned kScopeShift = 32;
+constexpr size_t kPageCells = 1024;
+
+uint32_t tagBlock(uint64_t tag) { return static_cast<uint32_t>(tag >> 32); }  // Plus one.
+uint32_t tagGeneration(uint64_t tag) { return static_cast<uint32_t>(tag) >> 5; }
+uint32_t tagWarp(uint64_t tag) { return static_cast<uint32_t>(tag) & 31; }
+unsigned infoLane(uint64_t info) { return static_cast<unsigned>(info >> kLaneShift & 31); }
+uint32_t infoEpoch(uint64_t info) { return static_cast<uint32_t>(info >> kEpochShift); }
+bool infoStrong(uint64_t info) { return (info & kStrongBit) != 0; }
+Scope infoScope(uint64_t info) { return static_cast<Scope>(info >> kScopeShift & 3); }
+
+// What a thread knows of others beyond its own block's generations and warp's epochs: everything
+// that happened before these points happened before its next access.
+struct Knowledge {
+  std::unordered_map<uint32_t, uint32_t> generations;  // By tagBlock: all accesses below.
+  std::unordered_map<uint64_t, std::array<uint32_t, kLanes>>
+      epochs;  // By block << 5 | warp: up to, plus one.
+
+  void merge(const Knowledge& o) {
+    for (auto [block, generation] : o.generations) {
+      uint32_t& mine = generations[block];
+      mine = std::max(mine, generation);
+    }
+    for (const auto& [warp, theirs] : o.epochs) {
+      auto& mine = epochs[warp];
+      for (unsigned i = 0; i < kLanes; ++i) mine[i] = std::max(mine[i], theirs[i]);
+    }
+  }
+};
+using KnowledgeRef = std::shared_ptr<const Knowledge>;
+
+KnowledgeRef merged(const KnowledgeRef& a, const KnowledgeRef& b) {
+  if (a == nullptr || a == b) return b;
+  if (b == nullptr) return a;
+  auto k = std::make_shared<Knowledge>(*a);
+  k->merge(*b);
+  return k;
+}
+
+// A release that later acquires may read, by location.
+struct Release {
+  KnowledgeRef knowledge;
+  Scope scope = Scope::cta;
+  uint32_t block = 0;
+};
+using Releases = std::vector<Release>;
+
+struct WarpClock {
+  uint32_t epoch = 0;
+  // known[i][j]: lane i knows the accesses of lane j in epochs below this.
+  std::array<std::array<uint32_t, kLanes>, kLanes> known{};
+  std::array<KnowledgeRef, kLanes> knowledge;
+  std::array<KnowledgeRef, kLanes> pending;   // Read by relaxed accesses, waiting for a fence.
+  std::array<uint32_t, kLanes> fenceEpoch{};  // Epoch of the last fence, plus one; 0: none.
+  std::array<Scope, kLanes> fenceScope{};
+};
+
+// Cells of a region, in pages made when first touched.
+class Cells {
+ public:
+  explicit Cells(uint64_t bytes) : bytes_(bytes) {}
+
+  unsigned shift() const { return shift_; }
+
+  // Makes granules at most `bytes` wide.
+  void refine(unsigned bytes) {
+    while ((1u << shift_) > bytes) {
+      // Each cell becomes two.
+      std::vector<std::unique_ptr<Page>> old = std::move(pages_);
+      --shift_;
+      pages_.clear();
+      pages_.resize(old.size() * 2);
+      for (size_t p = 0; p < old.size(); ++p) {
+        if (old[p] == nullptr) continue;
+        for (size_t half = 0; half < 2; ++half) {
+          auto page = std::make_unique<Page>();
+          for (size_t i = 0; i < kPageCells; ++i) {
+            size_t from = half * (kPageCells / 2) + i / 2;
+            page->writeTag[i] = old[p]->writeTag[from];
+            page->writeInfo[i] = old[p]->writeInfo[from];
+            page->readTag[i] = old[p]->readTag[from];
+            page->readInfo[i] = old[p]->readInfo[from];
+          }
+          pages_[2 * p + half] = std::move(page);
+        }
+      }
+    }
+  }
+
+  // Cells from the granule of `offset`; `available` says how many follow in one piece.
+  CellRun at(uint64_t offset, size_t& available) {
+    uint64_t cell = offset >> shift_;
+    size_t page = cell / kPageCells, in = cell % kPageCells;
+    if (page >= pages_.size())
+      pages_.resize(std::max(page + 1, static_cast<size_t>((bytes_ >> shift_) / kPageCells + 1)));
+    if (pages_[page] == nullptr) pages_[page] = std::make_unique<Page>();
+    Page& p = *pages_[page];
+    available = kPageCells - in;
+    return {p.writeTag + in, p.writeInfo + in, p.readTag + in, p.readInfo + in};
+  }
+
+ private:
+  struct Page {
+    uint64_t writeTag[kPageCells] = {};
+    uint64_t writeInfo[kPageCells] = {};
+    uint64_t readTag[kPageCells] = {};
+    uint64_t readInfo[kPageCells] = {};
+  };
+  uint64_t bytes_;
+  unsigned shift_ = 2;
+  std::vector<std::unique_ptr<Page>> pages_;
+};
+
+struct BlockClock {
+  explicit BlockClock(uint64_t sharedBytes) : shared(sharedBytes) {}
+  uint32_t generation = 0;
+  std::vector<WarpClock> warps;
+  Cells shared;
+  std::unordered_map<uint64_t, Releases> sharedReleases;
+  // Lanes that wait at a barrier, and the epoch in which they arrived, by barrier and warp.
+  std::array<std::array<LaneMask, 32>, kBarriers> waiting{};
+  std::array<std::array<uint32_t, 32>, kBarriers> arrivalEpoch{};
+};
+
+class RaceChecker : public Observer {
+ public:
+  bool sequential() const override { return true; }
+
+  void launchBegin(LaunchState& launch) override {
+    launch_ = &launch;
+    scan_ = &raceScan();
+  }
+
+  void blockBegin(Block& b) override {
+    if (b.observerData[kSlot] == nullptr) {
+      owned_.push_back(std::make_unique<BlockClock>(b.sharedBytes));
+      b.observerData[kSlot] = owned_.back().get();
+    }
+    BlockClock& c = blockClock(b);
+    c.generation = 0;
+    c.warps.assign(b.warps.size(), WarpClock{});
+    c.sharedReleases.clear();
+    c.waiting = {};
+    for (size_t i = 0; i < b.warps.size(); ++i) b.warps[i].observerData[kSlot] = &c.warps[i];
+  }
+
+  void access(Warp& w, const Access& a) override {
+    if (a.space != Space::global && a.space != Space::shared) return;
+    Cells& cells =
+        a.space == Space::shared ? blockClock(*w.block).shared : globalCells(*a.allocation);
+    if ((1u << cells.shift()) > a.in.size) cells.refine(a.in.size);
+    Scope scope = a.scope();
+    bool strong = a.kind >= AccessKind::atomic || a.order() != Order::weak;
+    if (strong) return strongAccess(w, a, cells, scope);
+    ScanAccess s = scanOf(w, a, 0);
+    unsigned perLane = a.bytes >> cells.shift();
+    if (a.pattern == AccessPattern::consecutive) {
+      size_t available;
+      CellRun run = cells.at(a.offset(0), available);
+      size_t count = size_t{perLane} * kLanes;
+      bool load = a.kind == AccessKind::load;
+      if (available >= count && (load ? scan_->loads : scan_->stores)(run, count, perLane, s)) {
+        return;
+      }
+    } else if (a.pattern == AccessPattern::uniform && a.kind == AccessKind::load) {
+      return uniformLoad(w, a, cells, s, perLane);
+    }
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      laneAccess(w, a, cells, s, perLane, lane);
+    }
+  }
+
+  void sync(Warp& w, const SyncEvent& e) override {
+    WarpClock& c = warpClock(w);
+    switch (e.kind) {
+      case SyncKind::warp:
+        warpSync(c, e.mask);
+        return;
+      case SyncKind::fence:
+        for (LaneMask m = e.mask; m != 0; m &= m - 1) {
+          unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+          fence(c, lane, e.scope);
+        }
+        ++c.epoch;
+        return;
+      case SyncKind::barrierArrive: {
+        BlockClock& b = blockClock(*w.block);
+        for (LaneMask m = e.mask; m != 0; m &= m - 1) {
+          unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+          takePending(c, lane);
+        }
+        if (e.waits) b.waiting[e.id][w.index] |= e.mask;
+        b.arrivalEpoch[e.id][w.index] = c.epoch;
+        ++c.epoch;
+        return;
+      }
+      case SyncKind::collective:
+        return;  // Exchanges values, orders no memory.
+    }
+  }
+
+  void barrierReleased(Block& b, uint32_t id) override {
+    BlockClock& c = blockClock(b);
+    const BarrierState& s = b.barriers[id];
+    bool whole = true;
+    KnowledgeRef all;
+    for (size_t i = 0; i < b.warps.size(); ++i) {
+      whole = whole && c.waiting[id][i] == b.warps[i].live;
+      for (LaneMask m = s.lanes[i]; m != 0; m &= m - 1) {
+        all = merged(all, c.warps[i].knowledge[static_cast<size_t>(__builtin_ctz(m))]);
+      }
+    }
+    if (whole) {
+      ++c.generation;
+    } else {
+      auto k = all == nullptr ? std::make_shared<Knowledge>() : std::make_shared<Knowledge>(*all);
+      for (size_t i = 0; i < b.warps.size(); ++i) {
+        if (s.lanes[i] == 0) continue;
+        auto& epochs = k->epochs[warpKey(b, static_cast<uint32_t>(i))];
+        for (LaneMask m = s.lanes[i]; m != 0; m &= m - 1) {
+          unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+          for (unsigned j = 0; j < kLanes; ++j)
+            epochs[j] = std::max(epochs[j], c.warps[i].known[lane][j]);
+          epochs[lane] = std::max(epochs[lane], c.arrivalEpoch[id][i] + 1);
+        }
+      }
+      all = k;
+    }
+    for (size_t i = 0; i < b.warps.size(); ++i) {
+      if (all != nullptr) {
+        for (LaneMask m = c.waiting[id][i]; m != 0; m &= m - 1) {
+          KnowledgeRef& mine = c.warps[i].knowledge[static_cast<size_t>(__builtin_ctz(m))];
+          mine = whole ? all : merged(mine, all);
+        }
+      }
+      c.waiting[id][i] = 0;
+    }
+  }
+
+ private:
+  static BlockClock& blockClock(Block& b) {
+    return *static_cast<BlockClock*>(b.observerData[kSlot]);
+  }
+  static WarpClock& warpClock(Warp& w) { return *static_cast<WarpClock*>(w.observerData[kSlot]); }
+  static uint32_t blockNumber(const Block& b) { return static_cast<uint32_t>(b.linear + 1); }
+  static uint64_t warpKey(const Block& b, uint32_t warp) {
+    return uint64_t{blockNumber(b)} << 5 | warp;
+  }
+
+  Cells& globalCells(const Allocation& a) {
+    if (a.id >= global_.size()) global_.resize(a.id + 1);
+    if (global_[a.id] == nullptr) global_[a.id] = std::make_unique<Cells>(a.size());
+    return *global_[a.id];
+  }
+
+  ScanAccess scanOf(Warp& w, const Access& a, uint64_t strength) {
+    BlockClock& b = blockClock(*w.block);
+    ScanAccess s;
+    uint64_t block = uint64_t{blockNumber(*w.block)} << 32;
+    uint64_t generation = uint64_t{b.generation} << 5;
+    // Older tags in shared memory belong to blocks that are gone.
+    s.low = a.space == Space::shared ? 0 : block;
+    s.span = block + generation - s.low;
+    s.tag = block | generation | w.index;
+    s.info =
+        uint64_t{warpClock(w).epoch} << kEpochShift | strength | (launch_->pcOf(a.in) & kPcField);
+    return s;
+  }
+
+  // ---- Synchronisation ----
+
+  static void takePending(WarpClock& c, unsigned lane) {
+    if (c.pending[lane] == nullptr) return;
+    c.knowledge[lane] = merged(c.knowledge[lane], c.pending[lane]);
+    c.pending[lane] = nullptr;
+  }
+
+  static void fence(WarpClock& c, unsigned lane, Scope scope) {
+    takePending(c, lane);
+    c.fenceEpoch[lane] = c.epoch + 1;
+    c.fenceScope[lane] = scope;
+  }
+
+  static void warpSync(WarpClock& c, LaneMask mask) {
+    std::array<uint32_t, kLanes> known{};
+    KnowledgeRef all;
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      takePending(c, lane);
+      for (unsigned j = 0; j < kLanes; ++j) known[j] = std::max(known[j], c.known[lane][j]);
+      known[lane] = c.epoch + 1;
+      all = merged(all, c.knowledge[lane]);
+    }
+    // A lane's own number stays what it was unless it took part; program order needs none.
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      c.known[lane] = known;
+      c.knowledge[lane] = all;
+    }
+    ++c.epoch;
+  }
+
+  // All that lane knows now, its own accesses up to `epoch` included.
+  KnowledgeRef snapshot(Warp& w, unsigned lane, uint32_t epochPlusOne) {
+    WarpClock& c = warpClock(w);
+    auto k = c.knowledge[lane] == nullptr ? std::make_shared<Knowledge>()
+                                          : std::make_shared<Knowledge>(*c.knowledge[lane]);
+    uint32_t& generation = k->generations[blockNumber(*w.block)];
+    generation = std::max(generation, blockClock(*w.block).generation);
+    auto& epochs = k->epochs[warpKey(*w.block, w.index)];
+    for (unsigned j = 0; j < kLanes; ++j) epochs[j] = std::max(epochs[j], c.known[lane][j]);
+    epochs[lane] = std::max(epochs[lane], epochPlusOne);
+    return k;
+  }
+
+  Releases& releasesOf(Warp& w, const Access& a, unsigned lane) {
+    return a.space == Space::shared ? blockClock(*w.block).sharedReleases[a.offset(lane)]
+                                    : releases_[a.addresses[lane]];
+  }
+
+  static bool reaches(const Release& r, Scope mine, uint32_t myBlock) {
+    return r.block == myBlock || (r.scope >= Scope::gpu && mine >= Scope::gpu);
+  }
+
+  void acquireFrom(Warp& w, const Access& a, unsigned lane, Scope scope, bool now) {
+    WarpClock& c = warpClock(w);
+    for (const Release& r : releasesOf(w, a, lane)) {
+      if (!reaches(r, scope, blockNumber(*w.block))) continue;
+      KnowledgeRef& into = now ? c.knowledge[lane] : c.pending[lane];
+      into = merged(into, r.knowledge);
+    }
+  }
+
+  void releaseTo(Warp& w, const Access& a, unsigned lane, Scope scope, bool explicitly,
+                 bool keepsOthers) {
+    WarpClock& c = warpClock(w);
+    Releases& at = releasesOf(w, a, lane);
+    if (!keepsOthers) at.clear();
+    uint32_t epoch = explicitly ? c.epoch + 1 : c.fenceEpoch[lane];
+    if (epoch == 0) return;
+    Release r;
+    r.knowledge = snapshot(w, lane, epoch);
+    r.scope = explicitly ? scope : std::min(scope, c.fenceScope[lane]);
+    r.block = blockNumber(*w.block);
+    for (Release& other : at) {
+      if (other.scope == r.scope && (other.block == r.block || r.scope >= Scope::gpu)) {
+        other.knowledge = merged(other.knowledge, r.knowledge);
+        if (other.block != r.block) other.block = 0;
+        return;
+      }
+    }
+    at.push_back(std::move(r));
+  }
+
+  // ---- Accesses ----
+
+  bool orderedBefore(Warp& w, unsigned lane, uint64_t tag, uint64_t info) {
+    if (tag == 0) return true;
+    BlockClock& b = blockClock(*w.block);
+    WarpClock& c = warpClock(w);
+    unsigned other = infoLane(info);
+    if (tagBlock(tag) == blockNumber(*w.block)) {
+      if (tagGeneration(tag) < b.generation) return true;
+      if (tagWarp(tag) == w.index && (other == lane || c.known[lane][other] > infoEpoch(info)))
+        return true;
+    }
+    const KnowledgeRef& k = c.knowledge[lane];
+    if (k == nullptr) return false;
+    auto g = k->generations.find(tagBlock(tag));
+    if (g != k->generations.end() && tagGeneration(tag) < g->second) return true;
+    auto e = k->epochs.find(uint64_t{tagBlock(tag)} << 5 | tagWarp(tag));
+    return e != k->epochs.end() && e->second[other] > infoEpoch(info);
+  }
+
+  static bool morallyStrong(uint64_t tag, uint64_t info, const ScanAccess& s) {
+    if (!infoStrong(info) || !infoStrong(s.info)) return false;
+    return tagBlock(tag) == tagBlock(s.tag) ||
+           (infoScope(info) >= Scope::gpu && infoScope(s.info) >= Scope::gpu);
+  }
+
+  // Whether the bytes that `lane` stores into the granule are there already, or are what lane
+  // `other` of the same instruction stores.
+  bool sameValue(Warp& w, const Access& a, unsigned lane, unsigned other, bool sameInstruction) {
+    if (a.kind != AccessKind::store) return false;
+    const Ref* list =
+        a.in.count == 1 ? &a.in.src[1] : w.block->program->operandLists.data() + a.in.ext;
+    bool inMemory = true, inOther = sameInstruction && (a.mask >> other & 1) != 0 &&
+                                    a.addresses[lane] == a.addresses[other];
+    for (unsigned e = 0; e < a.in.count; ++e) {
+      auto value = [&](unsigned l) -> uint64_t {
+        return refBank(list[e]) == Bank::r64 ? w.r64(list[e])[l] : w.r32(list[e])[l];
+      };
+      uint64_t mine = value(lane), there = 0;
+      uint64_t keep = a.in.size >= 8 ? ~uint64_t{0} : (uint64_t{1} << (8 * a.in.size)) - 1;
+      std::memcpy(&there, a.host(lane) + e * a.in.size, a.in.size);
+      inMemory = inMemory && (mine & keep) == there;
+      inOther = inOther && (mine & keep) == (value(other) & keep);
+    }
+    return inMemory || inOther;
+  }
+
+  void laneAccess(Warp& w, const Access& a, Cells& cells, const ScanAccess& s, unsigned perLane,
+                  unsigned lane) {
+    for (unsigned k = 0; k < perLane; ++k) {
+      size_t available;
+      CellRun c = cells.at(a.offset(lane) + (uint64_t{k} << cells.shift()), available);
+      if (a.kind == AccessKind::load) {
+        checkWrite(w, a, c, s, lane);
+        recordRead(c, s, lane);
+      } else {
+        checkWrite(w, a, c, s, lane);
+        checkRead(w, a, c, s, lane);
+        *c.writeTag = s.tag;
+        *c.writeInfo = s.info | uint64_t{lane} << kLaneShift;
+        *c.readTag = 0;
+      }
+    }
+  }
+
+  // Against the last write of the granule.
+  void checkWrite(Warp& w, const Access& a, const CellRun& c, const ScanAccess& s, unsigned lane) {
+    uint64_t tag = *c.writeTag, info = *c.writeInfo;
+    if (tag == 0 || tag - s.low < s.span) return;
+    if (tag == s.tag && infoLane(info) == lane) return;
+    if (morallyStrong(tag, info, s) || orderedBefore(w, lane, tag, info)) return;
+    bool same = tag == s.tag && (info & kPcField) == (s.info & kPcField);
+    if (sameValue(w, a, lane, infoLane(info), same)) return;
+    race(w, a, lane, tag, info, true);
+  }
+
+  // A write against the last read.
+  void checkRead(Warp& w, const Access& a, const CellRun& c, const ScanAccess& s, unsigned lane) {
+    uint64_t tag = *c.readTag, info = *c.readInfo;
+    if (tag == 0 || tag - s.low < s.span) return;
+    bool own = tag == s.tag && infoLane(info) == lane;
+    if (own && (info & kMany) == 0) return;
+    if (morallyStrong(tag, info, s)) return;
+    if (own) {
+      // Others read too. In the same warp and epoch nothing orders them; further away only
+      // knowledge would.
+      if (warpClock(w).knowledge[lane] != nullptr) return;
+      if ((info & (kManyWarps | kManyBlocks)) == 0 && infoEpoch(info) != warpClock(w).epoch) return;
+    } else if (orderedBefore(w, lane, tag, info)) {
+      return;
+    }
+    race(w, a, lane, tag, info, false);
+  }
+
+  static void recordRead(const CellRun& c, const ScanAccess& s, unsigned lane) {
+    uint64_t info = s.info | uint64_t{lane} << kLaneShift;
+    uint64_t tag = *c.readTag, old = *c.readInfo;
+    if (tag == 0 || tag - s.low < s.span || (infoStrong(old) && !infoStrong(info))) {
+      *c.readTag = s.tag;
+      *c.readInfo = info;
+      return;
+    }
+    uint64_t flags = tag != s.tag            ? ((tag ^ s.tag) < 32 ? kManyWarps : kManyBlocks)
+                     : infoLane(old) != lane ? kManyLanes
+                                             : 0;
+    *c.readTag = s.tag;
+    *c.readInfo = info | flags | (old & kMany);
+  }
+
+  void uniformLoad(Warp& w, const Access& a, Cells& cells, const ScanAccess& s, unsigned perLane) {
+    // The highest lane stands for all: what a single lane writes later is mostly written by the
+    // lowest.
+    unsigned last = 31 - static_cast<unsigned>(__builtin_clz(a.mask));
+    for (unsigned k = 0; k < perLane; ++k) {
+      size_t available;
+      CellRun c = cells.at(a.offset(last) + (uint64_t{k} << cells.shift()), available);
+      uint64_t tag = *c.writeTag;
+      if (tag != 0 && tag - s.low >= s.span) {
+        for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+          checkWrite(w, a, c, s, static_cast<unsigned>(__builtin_ctz(m)));
+        }
+      }
+      recordRead(c, s, last);
+      if ((a.mask & (a.mask - 1)) != 0 && *c.readTag == s.tag) *c.readInfo |= kManyLanes;
+    }
+  }
+
+  // Atomic, relaxed, acquiring, releasing and volatile accesses.
+  void strongAccess(Warp& w, const Access& a, Cells& cells, Scope scope) {
+    bool reads = a.kind != AccessKind::store, writes = a.kind != AccessKind::load;
+    Order order = a.order();
+    bool acquires = order == Order::acquire || order == Order::acqRel || order == Order::sc;
+    bool releases = order == Order::release || order == Order::acqRel || order == Order::sc;
+    unsigned perLane = a.bytes >> cells.shift();
+    ScanAccess s = scanOf(w, a, kStrongBit | static_cast<uint64_t>(scope) << kScopeShift);
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      if (reads) acquireFrom(w, a, lane, scope, acquires);
+      laneAccess(w, a, cells, s, perLane, lane);
+      if (writes) releaseTo(w, a, lane, scope, releases, a.kind != AccessKind::store);
+    }
+    if (writes && releases) ++warpClock(w).epoch;
+  }
+
+  void race(Warp& w, const Access& a, unsigned lane, uint64_t tag, uint64_t info, bool otherWrote) {
+    uint32_t pc = launch_->pcOf(a.in), otherPc = static_cast<uint32_t>(info & kPcField);
+    uint64_t otherBlock = tagBlock(tag) - 1;
+    const auto& grid = launch_->grid;
+    std::array<uint32_t, 3> blockId{static_cast<uint32_t>(otherBlock % grid[0]),
+                                    static_cast<uint32_t>(otherBlock / grid[0] % grid[1]),
+                                    static_cast<uint32_t>(otherBlock / grid[0] / grid[1])};
+    Report r;
+    r.kind = ReportKind::race;
+    r.id = DiagId::SimRace;
+    r.at = launch_->place(w, a.in, lane);
+    r.other =
+        launch_->place(otherPc, blockId, w.block->threadId(tagWarp(tag) * kLanes + infoLane(info)));
+    r.hasOther = true;
+    r.address = a.addresses[lane];
+    r.space = a.space;
+    r.bytes = a.bytes;
+    static constexpr const char* kNames[] = {"load", "store", "atomic operation", "reduction"};
+    DiagnosticEngine text;
+    r.message =
+        text.report(r.id, SourceRange(),
+                    {kNames[static_cast<size_t>(a.kind)], a.bytes, hexText(r.address),
+                     spaceName(a.space), otherWrote ? "write" : "read",
+                     tagBlock(tag) == blockNumber(*w.block) ? "the same block" : "another block"})
+            .message;
+    launch_->report(std::move(r), std::min(pc, otherPc), std::max(pc, otherPc));
+  }
+
+  LaunchState* launch_ = nullptr;
+  const RaceScan* scan_ = nullptr;
+  std::vector<std::unique_ptr<BlockClock>> owned_;
+  std::vector<std::unique_ptr<Cells>> global_;  // By allocation.
+  std::unordered_map<uint64_t, Releases> releases_;
+};
+
+}  // namespace
+
+std::unique_ptr<Observer> makeRaceChecker() { return std::make_unique<RaceChecker>(); }
+
+}  // namespace mtlc::sim

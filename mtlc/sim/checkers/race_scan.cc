@@ -1,0 +1,94 @@
+#include "mtlc/sim/checkers/race_scan.h"
+
+namespace mtlc::sim::MTLC_LANES {
+namespace {
+
+constexpr uint64_t kMany = kManyLanes | kManyWarps | kManyBlocks;
+
+inline __attribute__((always_inline)) uint64_t allOnes(bool b) { return b ? ~uint64_t{0} : 0; }
+
+inline __attribute__((always_inline)) bool ordered(uint64_t tag, const ScanAccess& a) {
+  return tag == 0 || tag - a.low < a.span;
+}
+
+template <unsigned kPerLane>
+bool loads(const CellRun& c, size_t count, const ScanAccess& a) {
+  uint64_t bad = 0;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t lane = static_cast<uint64_t>(i / kPerLane) << kLaneShift;
+    bool own = c.writeTag[i] == a.tag && (c.writeInfo[i] & kLaneField) == lane;
+    bad |= allOnes(!(ordered(c.writeTag[i], a) || own));
+  }
+  if (bad != 0) return false;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t info = a.info | static_cast<uint64_t>(i / kPerLane) << kLaneShift;
+    uint64_t oldTag = c.readTag[i], oldInfo = c.readInfo[i];
+    uint64_t fresh = allOnes(ordered(oldTag, a));
+    uint64_t sameWarp = allOnes(oldTag == a.tag);
+    uint64_t sameBlock = allOnes((oldTag ^ a.tag) < 32);
+    uint64_t otherLane = allOnes(((oldInfo ^ info) & kLaneField) != 0);
+    uint64_t flags = (sameWarp & otherLane & kManyLanes) | (~sameWarp & sameBlock & kManyWarps) |
+                     (~sameBlock & kManyBlocks) | (oldInfo & kMany);
+    c.readTag[i] = a.tag;
+    c.readInfo[i] = info | (~fresh & flags);
+  }
+  return true;
+}
+
+template <unsigned kPerLane>
+bool stores(const CellRun& c, size_t count, const ScanAccess& a) {
+  uint64_t bad = 0;
+  for (size_t i = 0; i < count; ++i) {
+    uint64_t lane = static_cast<uint64_t>(i / kPerLane) << kLaneShift;
+    bool ownWrite = c.writeTag[i] == a.tag && (c.writeInfo[i] & kLaneField) == lane;
+    bool ownRead = c.readTag[i] == a.tag && (c.readInfo[i] & (kLaneField | kMany)) == lane;
+    bad |= allOnes(!(ordered(c.writeTag[i], a) || ownWrite));
+    bad |= allOnes(!(ordered(c.readTag[i], a) || ownRead));
+  }
+  if (bad != 0) return false;
+  for (size_t i = 0; i < count; ++i) {
+    c.writeTag[i] = a.tag;
+    c.writeInfo[i] = a.info | static_cast<uint64_t>(i / kPerLane) << kLaneShift;
+    c.readTag[i] = 0;
+  }
+  return true;
+}
+
+bool anyLoads(const CellRun& c, size_t count, unsigned perLane, const ScanAccess& a) {
+  switch (perLane) {
+    case 1:
+      return loads<1>(c, count, a);
+    case 2:
+      return loads<2>(c, count, a);
+    case 4:
+      return loads<4>(c, count, a);
+    case 8:
+      return loads<8>(c, count, a);
+    default:
+      return false;
+  }
+}
+
+bool anyStores(const CellRun& c, size_t count, unsigned perLane, const ScanAccess& a) {
+  switch (perLane) {
+    case 1:
+      return stores<1>(c, count, a);
+    case 2:
+      return stores<2>(c, count, a);
+    case 4:
+      return stores<4>(c, count, a);
+    case 8:
+      return stores<8>(c, count, a);
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+const RaceScan& raceScan() {
+  static constexpr RaceScan kScan{anyLoads, anyStores};
+  return kScan;
+}
+
+}  // namespace mtlc::sim::MTLC_LANES

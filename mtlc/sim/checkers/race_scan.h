@@ -1,0 +1,59 @@
+// The inner loops of the race checker over runs of shadow cells. Compiled once per instruction set
+// of the host, as the lane functions are (lanes/lanes.h).
+
+#ifndef MTLC_SIM_CHECKERS_RACE_SCAN_H_
+#define MTLC_SIM_CHECKERS_RACE_SCAN_H_
+
+#include <cstddef>
+#include <cstdint>
+
+namespace mtlc::sim {
+
+// Who touched a granule last, as two words.
+//   tag   block + 1 in bits 63:32, the block's barrier generation in 31:5, the warp in 4:0; 0:
+//   nobody info  the warp's epoch in bits 63:37, kMany… in 36:34, scope in 33:32, strong in 31,
+//   lane in 30:26, instruction in 25:0
+inline constexpr uint64_t kManyLanes = uint64_t{1} << 34;   // Readers in several lanes of the warp,
+inline constexpr uint64_t kManyWarps = uint64_t{1} << 35;   // in several warps of the block,
+inline constexpr uint64_t kManyBlocks = uint64_t{1} << 36;  // in several blocks.
+inline constexpr uint64_t kStrongBit = uint64_t{1} << 31;
+inline constexpr unsigned kLaneShift = 26;
+inline constexpr uint64_t kLaneField = uint64_t{31} << kLaneShift;
+
+// Arrays of equal length: the last write and the last read of each granule.
+struct CellRun {
+  uint64_t* writeTag;
+  uint64_t* writeInfo;
+  uint64_t* readTag;
+  uint64_t* readInfo;
+};
+
+// The access: tags in [low, low + span) are ordered before it; its own tag and its info without the
+// lane.
+struct ScanAccess {
+  uint64_t low;
+  uint64_t span;
+  uint64_t tag;
+  uint64_t info;
+};
+
+// A weak load (or store) of `count` granules, `perLane` of them by each lane from lane 0 up. When
+// nothing conflicts at first sight, records it and returns true. Else changes nothing and returns
+// false.
+struct RaceScan {
+  bool (*loads)(const CellRun& cells, size_t count, unsigned perLane, const ScanAccess& access);
+  bool (*stores)(const CellRun& cells, size_t count, unsigned perLane, const ScanAccess& access);
+};
+
+namespace base {
+const RaceScan& raceScan();
+}
+namespace v3 {
+const RaceScan& raceScan();
+}
+// The best one for this machine.
+const RaceScan& raceScan();
+
+}  // namespace mtlc::sim
+
+#endif  // MTLC_SIM_CHECKERS_RACE_SCAN_H_
