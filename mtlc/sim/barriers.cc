@@ -104,16 +104,17 @@ bool arrive(Warp& w, Group& g, bool diverged) {
 
 }  // namespace
 
-bool reachBarrier(Warp& w, const Instr& in) {
-  Group& g = w.groups[w.current];
-  const BarrierSite& site = w.block->launch->program->barriers[in.ext];
-  g.pc = w.block->launch->pcOf(in);
-  if (site.aligned && g.mask != w.live) {
-    g.state = GroupState::atBarrier;
-    return false;
+void reachBarrier(Warp& w, const Instr& in) {
+  const BarrierSite& site = w.block->program->barriers[in.ext];
+  w.groups[w.current].pc = w.block->launch->pcOf(in);
+  if (!site.aligned || w.groups[w.current].mask == w.live) {
+    arrive(w, w.groups[w.current], false);
+    return;
   }
-  arrive(w, g, false);
-  return false;
+  // Lanes that came here before join.
+  w.groups[w.current].state = GroupState::atBarrier;
+  uint32_t merged = mergeGroups(w, w.current);
+  if (w.groups[merged].mask == w.live) arrive(w, w.groups[merged], false);
 }
 
 bool arriveDiverged(Warp& w) {
@@ -121,7 +122,7 @@ bool arriveDiverged(Warp& w) {
   for (size_t i = 0; i < w.groups.size(); ++i) {
     if (w.groups[i].state != GroupState::atBarrier) continue;
     // One event tells that the warp came apart, whatever the number of its parts.
-    if (!arrive(w, w.groups[i], !any)) return true;
+    if (!arrive(w, w.groups[i], !any && w.groups[i].mask != w.live)) return true;
     any = true;
   }
   return any;

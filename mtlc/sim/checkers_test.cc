@@ -378,9 +378,10 @@ TEST(Race, DifferentValuesInOneInstruction) {
 
 TEST(Sync, BarrierInDivergentCode) {
   // Two barriers in the arms of a branch that splits a warp.
-  expectOne(kernel("setp.lt.u32 %p1, %r0, 48;\n @%p1 bra L;\n bar.sync 0; bra M;\n L:\n bar.sync "
-                   "0; // here\n M:"),
-            DiagId::SimBarrierDiverged, "// here");
+  expectOne(
+      kernel("setp.lt.u32 %p1, %r0, 48;\n @%p1 bra L;\n bar.sync 0; bra M; // here\n L:\n bar.sync "
+             "0;\n M:"),
+      DiagId::SimBarrierDiverged, "// here");
   // One arm has none: its lanes leave.
   expectOne(kernel("setp.lt.u32 %p1, %r0, 48;\n @!%p1 bra L;\n bar.sync 0; // here\n L:"),
             DiagId::SimBarrierExited, "// here");

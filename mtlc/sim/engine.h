@@ -35,6 +35,9 @@ enum class WarpStatus : uint8_t { ran, blocked, done, stopped };
 // groups.cc: which lanes run next.
 // Chooses the next group, merging those that meet. False when none can run.
 bool selectGroup(Warp& w);
+// Merges groups that stand at the same place in the same state; returns where the group at `index`
+// went.
+uint32_t mergeGroups(Warp& w, uint32_t index);
 // Makes `w.frame` and the register files those of the current group's frame.
 void enterFrame(Warp& w, Frame* frame);
 // The current group splits: `lanes` continue at `pc` in `frame`; the rest keeps its place.
@@ -45,8 +48,8 @@ Frame* newFrame(Warp& w);
 void leaveFrame(Warp& w, Frame* frame, LaneMask lanes);  // Gives frames without lanes back.
 
 // barriers.cc
-// The current group reached the barrier instruction `in`. True when it may go on at once.
-bool reachBarrier(Warp& w, const Instr& in);
+// The current group reached the barrier instruction `in`.
+void reachBarrier(Warp& w, const Instr& in);
 // Groups that wait for the rest of their warp arrive without it. True when there was one.
 bool arriveDiverged(Warp& w);
 void checkBarriersAfterExit(Block& b);

@@ -42,9 +42,11 @@ uint32_t meetingOrder(const Warp& w, const Frame* current, const Group& other) {
   return f == current ? orderAt(w, pc) : kNever;
 }
 
-void mergeRunnable(Warp& w) {
-  for (size_t i = 0; i < w.groups.size(); ++i) {
-    for (size_t j = i + 1; j < w.groups.size();) {
+}  // namespace
+
+uint32_t mergeGroups(Warp& w, uint32_t index) {
+  for (uint32_t i = 0; i < w.groups.size(); ++i) {
+    for (uint32_t j = i + 1; j < w.groups.size();) {
       Group& a = w.groups[i];
       Group& b = w.groups[j];
       bool same = a.pc == b.pc && a.frame == b.frame && a.state == b.state &&
@@ -55,13 +57,18 @@ void mergeRunnable(Warp& w) {
       }
       a.mask |= b.mask;
       a.lastRun = std::min(a.lastRun, b.lastRun);
+      uint32_t last = static_cast<uint32_t>(w.groups.size() - 1);
+      if (index == j) {
+        index = i;
+      } else if (index == last) {
+        index = j;
+      }
       w.groups[j] = w.groups.back();
       w.groups.pop_back();
     }
   }
+  return index;
 }
-
-}  // namespace
 
 void enterFrame(Warp& w, Frame* frame) {
   w.frame = frame;
@@ -71,7 +78,7 @@ void enterFrame(Warp& w, Frame* frame) {
 }
 
 bool selectGroup(Warp& w) {
-  if (w.groups.size() > 1) mergeRunnable(w);
+  if (w.groups.size() > 1) mergeGroups(w, 0);
   uint32_t best = kNever;
   for (uint32_t i = 0; i < w.groups.size(); ++i) {
     const Group& g = w.groups[i];
