@@ -41,11 +41,11 @@ def assemble(path: str, arch: str) -> subprocess.CompletedProcess[str]:
 
 
 class Ptxas(mtlc_testing.TestCase):
-    def gate(self, source: str, name: str) -> None:
+    def gate(self, source: str, name: str, tool: str = "mtlc-llc", options: tuple[str, ...] = ()) -> None:
         for arch in ARCHS:
-            with self.subTest(file=name, arch=arch):
+            with self.subTest(file=name, arch=arch, options=options):
                 output = mtlc_testing.scratch("out.ptx")
-                result = mtlc_testing.run("mtlc-llc", source, f"-march={arch}", "-g", "-o", output)
+                result = mtlc_testing.run(tool, source, f"--gpu-arch={arch}", "-g", "-o", output, *options)
                 self.assertEqual(result.returncode, 0, result.stderr)
                 assembled = assemble(output, arch)
                 self.assertEqual(assembled.returncode, 0, assembled.stdout + assembled.stderr)
@@ -57,6 +57,14 @@ class Ptxas(mtlc_testing.TestCase):
         self.assertGreater(len(files), 10)
         for name in files:
             self.gate(os.path.join(folder, name), name)
+
+    def test_examples(self) -> None:
+        folder = mtlc_testing.data("examples")
+        files = sorted(name for name in os.listdir(folder) if name.endswith(".mettle"))
+        self.assertGreater(len(files), 5)
+        for name in files:
+            for level in ("-O", "-O0"):
+                self.gate(os.path.join(folder, name), name, "mettle", ("--emit-ptx", level))
 
     def test_every_operation(self) -> None:
         source = mtlc_testing.scratch("op_forms.mtir")
