@@ -268,7 +268,9 @@ void AsmPrinter::printInst(const MachineInst& inst) {
       reg(inst.dst.index());
       for (int i = 0; i < inst.sources; ++i) {
         text(", ");
-        operand(inst.src[i], inst.type, row.shape == Shape::Bits);
+        // The addend of a widening multiply-add is as wide as the product.
+        const bool isWideAddend = inst.op == MachineOp::MadWide && i == 2;
+        operand(inst.src[i], isWideAddend ? PtxType::S64 : inst.type, row.shape == Shape::Bits);
       }
       break;
     }
