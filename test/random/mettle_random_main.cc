@@ -25,6 +25,7 @@
 #include "mtlc/transforms/pipeline.h"
 #include "test/random/mettle_program.h"
 #include "test/random/run_kernel.h"
+#include "test/random/run_ptx.h"
 
 namespace mtlc::random_test {
 namespace {
@@ -157,6 +158,16 @@ std::optional<Problem> check(const MProgram& program, uint64_t seed) {
     if (!got.problem.empty()) return Problem{name + " fault", got.problem};
     std::string difference = compareOutputs(program, expected, got.bytes);
     if (!difference.empty()) return Problem{name + " differs", difference};
+    // The emitted code, which may have other NaNs.
+    constexpr const char* kArchs[] = {"portable", "sm_80", "sm_90a", "gb10"};
+    std::string ptx;
+    const KernelOutput simulated = runPtx(*module, kArchs[seed % 4], input, ptx);
+    if (!simulated.problem.empty()) {
+      return Problem{name + " PTX: " + simulated.problem.substr(0, simulated.problem.find('\n')),
+                     simulated.problem + ptx};
+    }
+    difference = compareOutputs(program, expected, simulated.bytes);
+    if (!difference.empty()) return Problem{name + " PTX differs", difference + "\n" + ptx};
     if (way == 0) {
       unoptimised = got.bytes;
     } else if (difference = describeDifference(unoptimised, got.bytes); !difference.empty()) {

@@ -1,0 +1,20 @@
+// The same kernels as PTX on the simulator.
+
+#ifndef MTLC_TEST_RANDOM_RUN_PTX_H_
+#define MTLC_TEST_RANDOM_RUN_PTX_H_
+
+#include <string>
+#include <string_view>
+
+#include "test/random/run_kernel.h"
+
+namespace mtlc::random_test {
+
+// Emits PTX for `arch` from `module` (which has passed the verifiers and may be changed) and runs
+// it, with the checks of memory, races and barriers. `text` receives the PTX.
+KernelOutput runPtx(ir::Module& module, std::string_view arch, const KernelInput& input,
+                    std::string& text);
+
+}  // namespace mtlc::random_test
+
+#endif  // MTLC_TEST_RANDOM_RUN_PTX_H_
