@@ -175,6 +175,9 @@ class Operation {
   void appendSuccessorArg(unsigned i, Value* value);
   void removeSuccessorArg(unsigned i, unsigned arg);
 
+  // Attributes as Module::OpSpec::payload takes them, for copies.
+  uint64_t payload() const { return payload_; }
+
   // Attributes; each is meaningful for the forms named.
   uint64_t constBits() const { return payload_; }         // Const: the value's bits, zero-extended.
   Dim dim() const { return static_cast<Dim>(payload_); }  // GpuIndex

@@ -60,39 +60,10 @@ class DeadCodeEliminator {
     for (Operation& op : function_.entry()->ops()) {
       if (op.opcode() != Opcode::AllocPrivate && op.opcode() != Opcode::AllocWorkgroup) continue;
       std::vector<Operation*> stores;
-      if (!collectStores(&op, stores)) continue;
+      if (!addressStaysLocal(&op, &stores)) continue;
       allocations_.push_back({std::move(stores)});
       op.result()->scratch = static_cast<uint32_t>(allocations_.size());
     }
-  }
-
-  // False if the address is used in another way, or in a way that baseOf() would not trace back.
-  static bool collectStores(Operation* alloc, std::vector<Operation*>& stores) {
-    std::vector<std::pair<Value*, int>> work = {{alloc->result(), 0}};
-    while (!work.empty()) {
-      auto [address, steps] = work.back();
-      work.pop_back();
-      if (steps > kMaxAddressSteps) return false;
-      for (Use* u = address->firstUse(); u; u = u->next()) {
-        Operation* user = u->owner();
-        switch (user->opcode()) {
-          case Opcode::Load:
-            if (user->mem().isVolatile) return false;
-            break;
-          case Opcode::Store:
-            if (u->index() == 0 || user->mem().isVolatile) return false;
-            stores.push_back(user);
-            break;
-          case Opcode::PtrAdd:
-          case Opcode::SpaceCast:
-            work.push_back({user->result(), steps + 1});
-            break;
-          default:
-            return false;
-        }
-      }
-    }
-    return true;
   }
 
   // The understood allocation that the address points into.

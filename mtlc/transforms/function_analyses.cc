@@ -18,6 +18,16 @@ const ir::DominatorTree& FunctionAnalyses::dominators(ir::Function& function) {
   return *entry.dominators;
 }
 
+const analysis::LoopForest& FunctionAnalyses::loops(ir::Function& function) {
+  Entry& entry = entries_[&function];
+  if (!entry.loops) {
+    entry.cfg = std::make_unique<analysis::Cfg>(function);
+    entry.loops = std::make_unique<analysis::LoopForest>(*entry.cfg);
+    ++computed_;
+  }
+  return *entry.loops;
+}
+
 void FunctionAnalyses::invalidate(const ir::Function& function, Change change) {
   if (change == Change::Cfg) entries_.erase(&function);
 }

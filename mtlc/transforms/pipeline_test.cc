@@ -51,9 +51,12 @@ TEST(Pipeline, OrderConstraintsAreChecked) {
 
   const PassId early[] = {PassId::Promote, PassId::SimplifyCfg, PassId::Dce};
   EXPECT_EQ(findOrderViolation(early).substr(0, 41), "'promote' needs an earlier 'simplify-cfg'");
-  const PassId noCleanup[] = {PassId::SimplifyCfg, PassId::Dce, PassId::SimplifyCfg,
-                              PassId::Instcombine};
-  EXPECT_EQ(findOrderViolation(noCleanup).substr(0, 35), "'simplify-cfg' needs a later 'dce':");
+  const PassId noCleanup[] = {PassId::SimplifyCfg, PassId::Instcombine, PassId::Dce,
+                              PassId::SimplifyCfg};
+  EXPECT_EQ(findOrderViolation(noCleanup).substr(0, 43),
+            "'simplify-cfg' needs a later 'instcombine':");
+  const PassId noDce[] = {PassId::Dce, PassId::Instcombine};
+  EXPECT_EQ(findOrderViolation(noDce).substr(0, 34), "'instcombine' needs a later 'dce':");
 }
 
 TEST(Pipeline, GroupedAndWatchedRunsGiveTheSameModule) {

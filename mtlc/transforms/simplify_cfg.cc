@@ -241,15 +241,37 @@ class Simplifier {
     Operation* jump = block->terminator();
     if (jump->opcode() != Opcode::Jump || jump->successor(0).block() == block) return false;
     if (!argumentsStayLocal(block)) return false;
+    const bool all = mayMergeEdges(block, jump->successor(0).block());
     for (Successor* s = block->firstPredecessor(); s;) {
       Successor* next = s->nextPredecessor();
-      redirect(*s, jump->successor(0));
+      if (all || decidesBranch(*s, jump->successor(0))) redirect(*s, jump->successor(0));
       s = next;
     }
+    if (block->firstPredecessor()) return false;
     context_.count(Stat::EmptyBlocksBypassed);
     push(jump->successor(0).block());
     block->erase();
     return true;
+  }
+
+  // A join that feeds another one keeps apart what happened before it: a loop's header gets one
+  // value from outside and one from the end of its body, whatever branches there were, and so the
+  // loop's variables stay as uniform as they are (docs/device-verifier.md). It costs nothing, as
+  // the code falls through.
+  static bool mayMergeEdges(const Block* join, const Block* next) {
+    return join->singlePredecessor() || next->argCount() == 0;
+  }
+
+  // True if `edge`, led on along `onward`, passes a constant to a block that only branches on it:
+  // it will be threaded.
+  static bool decidesBranch(const Successor& edge, const Successor& onward) {
+    const Block* target = onward.block();
+    const Operation* br = target->terminator();
+    if (!onlyTerminator(target) || br->opcode() != Opcode::Br) return false;
+    Value* condition = br->operand(0);
+    if (condition->argBlock() != target || !argumentsStayLocal(target)) return false;
+    Value* passed = onward.owner()->successorArg(onward.index(), condition->argIndex());
+    return ir::asConst(throughEdge(passed, edge.block(), edge)) != nullptr;
   }
 
   // A block that is nothing but `br %arg, …`: edges that pass a constant for %arg know where they

@@ -92,4 +92,32 @@ const Value* baseOf(const Value* address) {
   return address;
 }
 
+bool addressStaysLocal(Operation* allocation, std::vector<Operation*>* stores) {
+  std::vector<std::pair<Value*, int>> work = {{allocation->result(), 0}};
+  while (!work.empty()) {
+    auto [address, steps] = work.back();
+    work.pop_back();
+    if (steps > kMaxAddressSteps) return false;
+    for (ir::Use* u = address->firstUse(); u; u = u->next()) {
+      Operation* user = u->owner();
+      switch (user->opcode()) {
+        case Opcode::Load:
+          if (user->mem().isVolatile) return false;
+          break;
+        case Opcode::Store:
+          if (u->index() == 0 || user->mem().isVolatile) return false;
+          if (stores) stores->push_back(user);
+          break;
+        case Opcode::PtrAdd:
+        case Opcode::SpaceCast:
+          work.push_back({user->result(), steps + 1});
+          break;
+        default:
+          return false;
+      }
+    }
+  }
+  return true;
+}
+
 }  // namespace mtlc::transforms

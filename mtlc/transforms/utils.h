@@ -40,6 +40,10 @@ class ConstantPool {
 inline constexpr int kMaxAddressSteps = 64;
 const ir::Value* baseOf(const ir::Value* address);
 
+// True if every use of the allocation's address, and of addresses derived from it in ways that
+// baseOf() traces back, is a load or store that is not volatile. With `stores`, appends the stores.
+bool addressStaysLocal(ir::Operation* allocation, std::vector<ir::Operation*>* stores = nullptr);
+
 }  // namespace mtlc::transforms
 
 #endif  // MTLC_TRANSFORMS_UTILS_H_
