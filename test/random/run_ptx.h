@@ -1,7 +1,7 @@
 // The same kernels as PTX on the simulator.
 
-#ifndef MTLC_TEST_RANDOM_RUN_PTX_H_
-#define MTLC_TEST_RANDOM_RUN_PTX_H_
+#ifndef TEST_RANDOM_RUN_PTX_H_
+#define TEST_RANDOM_RUN_PTX_H_
 
 #include <string>
 #include <string_view>
@@ -17,4 +17,4 @@ KernelOutput runPtx(ir::Module& module, std::string_view arch, const KernelInput
 
 }  // namespace mtlc::random_test
 
-#endif  // MTLC_TEST_RANDOM_RUN_PTX_H_
+#endif  // TEST_RANDOM_RUN_PTX_H_
