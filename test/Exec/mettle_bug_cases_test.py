@@ -452,7 +452,7 @@ kernel k(p: int32*, q: int32*, out: int32*, trips: int32) {
 
 
 class Checks(mtlc_testing.TestCase):
-    """Programs that are wrong at run time: each is reported, by kind and place, by every device."""
+    """Programs that are wrong at run time: each is reported by the reference interpreter, by kind and place."""
 
     CASES = {
         "mem": ("kernel k(o: int32*) {\n  o[thread.x + 1] = 1;\n}\n", 2, 32),
@@ -482,8 +482,8 @@ class Checks(mtlc_testing.TestCase):
     def test_faults_are_reported(self):
         for name, (source, line, block) in self.CASES.items():
             kind = name.split()[0]
-            for device, optimise in CONFIGURATIONS:
-                with self.subTest(name, device=device, O=int(optimise)):
+            for optimise in (False, True):
+                with self.subTest(name, O=int(optimise)):
                     with self.assertRaises(LaunchError) as caught:
                         launch_source(
                             source,
@@ -491,9 +491,9 @@ class Checks(mtlc_testing.TestCase):
                             1,
                             block,
                             [Out(np.zeros(32, np.int32))],
-                            device=device,
+                            device="interp",
                             optimise=optimise,
-                            options=["--max-steps=100000"] + (["-g"] if device == "sim" else []),
+                            options=["--max-steps=100000"],
                         )
                     self.assertEqual(caught.exception.returncode, 1, caught.exception.stderr)
                     self.assertIn(f"[{kind}]", caught.exception.stderr)
