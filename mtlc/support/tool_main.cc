@@ -3,6 +3,10 @@
 #include <cstdio>
 #include <utility>
 
+#ifdef __GLIBC__
+#include <malloc.h>
+#endif
+
 #include "absl/strings/str_format.h"
 #include "mtlc/support/file_io.h"
 #include "mtlc/support/version.h"
@@ -19,10 +23,23 @@ void print(std::FILE* stream, std::string_view text) {
   std::fflush(stream);
 }
 
+// A tool runs briefly and frees little before its end: asking the kernel for memory in large steps,
+// and giving none back, saves a fifth of the time of compiling a large file.
+void keepFreedMemory() {
+#ifdef __GLIBC__
+  constexpr int kStep = 16 << 20;
+  constexpr int kNever = 1 << 30;
+  mallopt(M_TOP_PAD, kStep);
+  mallopt(M_TRIM_THRESHOLD, kNever);
+  mallopt(M_MMAP_THRESHOLD, kNever);
+#endif
+}
+
 }  // namespace
 
 Tool::Tool(std::string_view name, std::string_view synopsis, std::string_view summary)
     : options_(name, synopsis, summary) {
+  keepFreedMemory();
   options_.flag("--version", &versionAsked_, "Show the versions of the toolchain and its formats");
   options_.choice("--diagnostics", &style_, {{"human", Style::human}, {"json", Style::json}},
                   "How problems are shown on standard error");
