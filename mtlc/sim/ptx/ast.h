@@ -147,6 +147,12 @@ struct Function {
   std::vector<Prototype> prototypes;
 };
 
+// .alias name, target;
+struct Alias {
+  std::string_view name, target;
+  SourceLoc loc;  // Of the target.
+};
+
 struct Module {
   FileId file = 0;
   unsigned version = 0;  // 8.8 is 88.
@@ -157,7 +163,7 @@ struct Module {
   std::unordered_map<uint32_t, std::string_view> files;  // .file
   std::vector<Variable> variables;
   std::vector<Function> functions;
-  std::vector<std::pair<std::string_view, std::string_view>> aliases;
+  std::vector<Alias> aliases;
 };
 
 }  // namespace mtlc::sim::ptx

@@ -545,6 +545,16 @@ bool FunctionDecoder::memoryInstruction(const Instruction& in, const Form& form)
   if (count * bits > limit) {
     return error(DiagId::PtxUnknownForm, in.loc, in.length, {describe(in), form.row->pattern});
   }
+  // 256 bits at once came later than the rest of the row (PTX ISA 9.7.9.8).
+  if (count * bits > 128) {
+    const Module& m = k_.symbols().module();
+    if (m.version < 88) {
+      return error(DiagId::PtxNeedsVersion, in.loc, in.length, {describe(in), 8, 8});
+    }
+    if (m.sm < 100) {
+      return error(DiagId::PtxNeedsTarget, in.loc, in.length, {describe(in), 100, m.target});
+    }
+  }
   Instr out;
   out.op = Op::memory;
   out.guard = guard_;

@@ -195,9 +195,10 @@ bool Parser::fileDirective() {
 void Parser::alias() {
   std::string_view name = expectName();
   if (name.empty() || !expect(',')) return syncStatement();
+  SourceLoc loc = peek().loc;
   std::string_view target = expectName();
   if (target.empty() || !expect(';')) return syncStatement();
-  module_.aliases.emplace_back(name, target);
+  module_.aliases.push_back({name, target, loc});
 }
 
 bool Parser::functionDecl(const Linkage& linkage, bool entry) {

@@ -37,10 +37,11 @@ ModuleSymbols::ModuleSymbols(const Module& module, DiagnosticEngine& diags) : mo
       old.functionIndex = i;
     }
   }
-  for (auto [name, target] : module.aliases) {
+  for (auto [name, target, loc] : module.aliases) {
     auto it = symbols_.find(target);
     if (it == symbols_.end() || it->second.kind != ModuleSymbol::Kind::function) {
-      diags.report(DiagId::PtxUndefined, SourceLoc(module.file, 1, 1), {target});
+      diags.report(DiagId::PtxUndefined, SourceRange(loc, static_cast<uint32_t>(target.size())),
+                   {target});
       continue;
     }
     ModuleSymbol s = it->second;
