@@ -1,7 +1,11 @@
 // Hostile and extreme input: deep, long, large, cut, mutated. Nothing crashes, hangs or takes more
 // than linear time; what is refused is refused with a message.
 
+#include <stdlib.h>
+
 #include <chrono>
+#include <filesystem>
+#include <fstream>
 #include <random>
 #include <string>
 #include <vector>
@@ -315,6 +319,34 @@ TEST(Limits, TimeIsLinear) {
   auto ratio = [&](auto make, int n) { return secondsFor(make(2 * n)) / secondsFor(make(n)); };
   EXPECT_LT(ratio(kernels, 1000), 3.2);
   EXPECT_LT(ratio(statements, 1500), 3.2);
+}
+
+// A program of 4096 modules compiles; one more import is refused.
+TEST(Limits, Modules) {
+  constexpr int kMost = 4096;
+  std::string pattern = testing::TempDir() + "/modules_XXXXXX";
+  ASSERT_NE(::mkdtemp(pattern.data()), nullptr);
+  std::string imports;
+  for (int i = 1; i <= kMost; ++i) {
+    std::string path = absl::StrFormat("%s/m%d.mettle", pattern, i);
+    std::ofstream(path) << absl::StrFormat("fn f%d(x: int32) -> int32 { return x }\n", i);
+    if (i < kMost) imports += absl::StrFormat("import \"%s\"\n", path);
+  }
+  const std::string last = absl::StrFormat("import \"%s/m%d.mettle\"\n", pattern, kMost);
+  const std::string k = "kernel k(a: int32*) { a[0] = 1 }\n";
+  Compiled most(imports + k);
+  EXPECT_TRUE(most.module) << most.text();
+  Compiled more(imports + last + k);
+  EXPECT_FALSE(more.module);
+  ASSERT_EQ(more.diagnostics.errorCount(), 1) << more.text();
+  const Diagnostic& d = more.diagnostics.all()[0];
+  EXPECT_TRUE(d.id == DiagId::TooManyModules) << more.text();
+  EXPECT_EQ(d.message, "more than 4096 modules");
+  EXPECT_EQ(d.range.begin.line(), 4096u) << more.text();
+  // A module that is there already is no further one.
+  Compiled again(imports + absl::StrFormat("import \"%s/m1.mettle\"\n", pattern) + k);
+  EXPECT_TRUE(again.module) << again.text();
+  std::filesystem::remove_all(pattern);
 }
 
 }  // namespace

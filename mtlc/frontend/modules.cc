@@ -77,10 +77,6 @@ Module* ModuleLoader::find(const Module& importer, const ast::Import& import) {
     diagnostics_.report(DiagId::ModuleNotFound, import.range, {import.path});
     return nullptr;
   }
-  if (modules_.size() >= kMaxModules) {
-    diagnostics_.report(DiagId::TooManyModules, import.range, {kMaxModules});
-    return nullptr;
-  }
   std::string path(import.path);
   if (fs::path(path).is_absolute()) {
     std::string found = withSuffix(path);
@@ -90,7 +86,7 @@ Module* ModuleLoader::find(const Module& importer, const ast::Import& import) {
       std::string_view name = import.path.substr(4);
       if (options_.stdlibDir.empty()) {
         if (name.ends_with(kSuffix)) name.remove_suffix(kSuffix.size());
-        if (Module* m = openEmbedded(name)) return m;
+        if (embeddedModule(name)) return openEmbedded(name, import);
       } else {
         for (std::string_view below : {import.path, name}) {
           std::string found = withSuffix(join(options_.stdlibDir, below));
@@ -110,10 +106,17 @@ Module* ModuleLoader::find(const Module& importer, const ast::Import& import) {
   return nullptr;
 }
 
+bool ModuleLoader::hasRoom(const ast::Import& import) {
+  if (modules_.size() < kMaxModules) return true;
+  diagnostics_.report(DiagId::TooManyModules, import.range, {kMaxModules});
+  return false;
+}
+
 Module* ModuleLoader::openFile(const std::string& path, const ast::Import& import, bool isStdlib) {
   std::string key = keyOf(path);
   auto known = byKey_.find(key);
   if (known != byKey_.end()) return known->second;
+  if (!hasRoom(import)) return nullptr;
   absl::StatusOr<std::string> text = readFile(path);
   if (!text.ok()) {
     absl::string_view why = text.status().message();
@@ -126,12 +129,12 @@ Module* ModuleLoader::openFile(const std::string& path, const ast::Import& impor
   return &modules_.back();
 }
 
-Module* ModuleLoader::openEmbedded(std::string_view name) {
+Module* ModuleLoader::openEmbedded(std::string_view name, const ast::Import& import) {
   std::string key = absl::StrFormat("std/%s", name);
   auto known = byKey_.find(key);
   if (known != byKey_.end()) return known->second;
   std::optional<std::string_view> text = embeddedModule(name);
-  if (!text) return nullptr;
+  if (!text || !hasRoom(import)) return nullptr;
   FileId file = sources_.add(key + std::string(kSuffix), std::string(*text));
   addModule(file, std::move(key), "", true);
   return &modules_.back();

@@ -59,7 +59,9 @@ class ModuleLoader {
   void resolveImports(Module& module);
   Module* find(const Module& importer, const ast::Import& import);
   Module* openFile(const std::string& path, const ast::Import& import, bool isStdlib);
-  Module* openEmbedded(std::string_view name);
+  Module* openEmbedded(std::string_view name, const ast::Import& import);
+  // False, reported: the import would be one module too many.
+  bool hasRoom(const ast::Import& import);
 
   SourceManager& sources_;
   Interner& interner_;

@@ -104,17 +104,16 @@ bool arrive(Warp& w, Group& g, bool diverged) {
 
 }  // namespace
 
-void reachBarrier(Warp& w, const Instr& in) {
+bool reachBarrier(Warp& w, const Instr& in) {
   const BarrierSite& site = w.block->program->barriers[in.ext];
   w.groups[w.current].pc = w.block->launch->pcOf(in);
   if (!site.aligned || w.groups[w.current].mask == w.live) {
-    arrive(w, w.groups[w.current], false);
-    return;
+    return arrive(w, w.groups[w.current], false);
   }
   // Lanes that came here before join.
   w.groups[w.current].state = GroupState::atBarrier;
   uint32_t merged = mergeGroups(w, w.current);
-  if (w.groups[merged].mask == w.live) arrive(w, w.groups[merged], false);
+  return w.groups[merged].mask != w.live || arrive(w, w.groups[merged], false);
 }
 
 bool arriveDiverged(Warp& w) {

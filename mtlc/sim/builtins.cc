@@ -247,7 +247,7 @@ bool runBuiltin(Warp& w, const Instr& in, const CallSite& site) {
       case Builtin::free: {
         uint64_t address = argument(w, site.arguments[0], lane);
         if (address != 0 && !launch.heapFree(address)) {
-          reportFault(w, in, lane, DiagId::SimBadFree, {address});
+          reportFault(w, in, lane, DiagId::SimBadFree, {hexText(address)});
           return false;
         }
         break;

@@ -158,7 +158,7 @@ bool callFunction(Warp& w, const Instr& in) {
     bool allowed = site.allowed.empty() && index != 0;
     for (uint32_t a : site.allowed) allowed = allowed || a == index;
     if (index == kNever || !allowed) {
-      reportFault(w, in, first, DiagId::SimBadCallee, {handle});
+      reportFault(w, in, first, DiagId::SimBadCallee, {hexText(handle)});
       return false;
     }
     if (!enter(w, in, site, index, same)) return false;

@@ -305,7 +305,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         if constexpr (kObserved) {
           for (Observer* o : launch.instructionObservers) o->instruction(w, in, active);
         }
-        reachBarrier(w, in);
+        if (!reachBarrier(w, in)) return WarpStatus::stopped;
         if (!load()) return WarpStatus::blocked;
         break;
       case Op::collective:
@@ -372,6 +372,10 @@ bool unblock(Block& b) {
   return false;
 }
 
+// More local memory than any host should be asked for by one block; hardware has up to 512 MiB
+// (CUDA C++ Programming Guide, "Compute Capabilities").
+constexpr uint64_t kMaxLocalBytes = uint64_t{32} << 30;
+
 }  // namespace
 
 bool startBlock(Worker& worker, Block& b, uint64_t linear) {
@@ -398,10 +402,14 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
                         ? p.staticShared
                         : p.dynamicSharedOffset + launch.config->dynamicShared;
     b.sharedStorage.reset(new (std::nothrow) uint8_t[b.sharedBytes + 256]);
-    b.localStride = p.recursive ? std::max(launch.limits->stackBytes, p.localBytes) : p.localBytes;
-    b.localStride = (b.localStride + 15) / 16 * 16;
+    uint64_t stride =
+        p.recursive ? std::max(launch.limits->stackBytes, p.localBytes) : p.localBytes;
+    stride = (stride + 15) / 16 * 16;
     uint32_t warps = (b.threads + kLanes - 1) / kLanes;
-    b.localStorage.reset(new (std::nothrow) uint8_t[uint64_t{warps} * kLanes * b.localStride + 64]);
+    uint64_t localBytes = uint64_t{warps} * kLanes * stride;
+    if (stride > UINT32_MAX || localBytes > kMaxLocalBytes) return false;
+    b.localStride = static_cast<uint32_t>(stride);
+    b.localStorage.reset(new (std::nothrow) uint8_t[localBytes + 64]);
     b.local = b.localStorage.get();
     if (b.sharedStorage == nullptr || b.localStorage == nullptr) return false;
     uintptr_t s = reinterpret_cast<uintptr_t>(b.sharedStorage.get());

@@ -48,8 +48,8 @@ Frame* newFrame(Warp& w);
 void leaveFrame(Warp& w, Frame* frame, LaneMask lanes);  // Gives frames without lanes back.
 
 // barriers.cc
-// The current group reached the barrier instruction `in`.
-void reachBarrier(Warp& w, const Instr& in);
+// The current group reached the barrier instruction `in`. False when the launch ends: bad operands.
+bool reachBarrier(Warp& w, const Instr& in);
 // Groups that wait for the rest of their warp arrive without it. True when there was one.
 bool arriveDiverged(Warp& w);
 void checkBarriersAfterExit(Block& b);

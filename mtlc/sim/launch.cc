@@ -55,8 +55,7 @@ bool checkConfig(const Kernel& k, const Program& p, const LaunchConfig& c, const
     if (threads > most) return refuse(DiagId::SimKernelThreads, {threads, k.name, most});
   }
   if (k.requiredThreads[0] != 0 && k.requiredThreads != c.block) {
-    uint64_t want = uint64_t{k.requiredThreads[0]} * k.requiredThreads[1] * k.requiredThreads[2];
-    return refuse(DiagId::SimRequiredThreads, {k.name, want, threads});
+    return refuse(DiagId::SimRequiredThreads, {k.name, triple(k.requiredThreads), triple(c.block)});
   }
   if (p.staticShared > l.staticSharedBytes) {
     return refuse(DiagId::SimStaticShared, {k.name, p.staticShared, l.staticSharedBytes});

@@ -83,6 +83,8 @@ void reportCheck(Warp& w, const Instr& in, unsigned lane, ReportKind kind, DiagI
                  DiagArgs args);
 // A number as 0x….
 std::string hexText(uint64_t value);
+// "(x,y,z)"
+std::string triple(const std::array<uint32_t, 3>& t);
 
 }  // namespace mtlc::sim
 

@@ -13,10 +13,6 @@ std::string formatted(DiagId id, DiagArgs args) {
   return one.report(id, SourceRange(), args).message;
 }
 
-std::string triple(const std::array<uint32_t, 3>& t) {
-  return "(" + std::to_string(t[0]) + "," + std::to_string(t[1]) + "," + std::to_string(t[2]) + ")";
-}
-
 std::string describePlace(const Place& p) {
   std::string text =
       "kernel '" + p.kernel + "', block " + triple(p.block) + ", thread " + triple(p.thread);
@@ -77,6 +73,10 @@ std::string whereabouts(const LaunchState& launch, Warp& w, Space space, uint64_
 }
 
 }  // namespace
+
+std::string triple(const std::array<uint32_t, 3>& t) {
+  return "(" + std::to_string(t[0]) + "," + std::to_string(t[1]) + "," + std::to_string(t[2]) + ")";
+}
 
 std::string hexText(uint64_t value) {
   char text[32];
