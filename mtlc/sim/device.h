@@ -49,6 +49,8 @@ struct DeviceLimits {
   uint32_t maxParamBytes = 32764;
   uint32_t stackBytes = 64u << 10;  // Local memory of a thread of recursive programs.
   uint32_t multiprocessors = 16;
+  // Of the host, for tests: only code that every host machine runs.
+  bool portableLanes = false;
 };
 
 struct Kernel {

@@ -140,7 +140,7 @@ Device::Device(DeviceLimits limits) : limits_(limits), memory_(limits.memoryByte
 Device::~Device() = default;
 
 Module* Device::load(FileId file, const SourceManager& sources, DiagnosticEngine& diags) {
-  auto m = std::make_unique<PtxModule>(sources, memory_);
+  auto m = std::make_unique<PtxModule>(sources, memory_, limits_.portableLanes);
   if (!m->load(file, diags)) return nullptr;
   modules_.push_back(std::move(m));
   return modules_.back().get();

@@ -18,8 +18,8 @@ std::atomic<uint64_t> nextFunctionBase{kFunctionWindow + kFunctionBlock};
 
 }  // namespace
 
-PtxModule::PtxModule(const SourceManager& sources, DeviceMemory& memory)
-    : sources_(sources), memory_(memory) {}
+PtxModule::PtxModule(const SourceManager& sources, DeviceMemory& memory, bool portableLanes)
+    : sources_(sources), memory_(memory), portableLanes_(portableLanes) {}
 
 PtxModule::~PtxModule() {
   for (const auto& g : globals_) memory_.free(g->address);
@@ -170,7 +170,8 @@ const Program& PtxModule::decoded(KernelEntry& k) const {
   std::lock_guard lock(mutex_);
   if (k.program == nullptr) {
     DiagnosticEngine ignored;  // load() checked the function.
-    k.program = ptx::decodeKernel(*symbols_, *k.function, ptx::DecodeOptions{}, ignored);
+    k.program = ptx::decodeKernel(*symbols_, *k.function,
+                                  ptx::DecodeOptions{.portable = portableLanes_}, ignored);
   }
   return *k.program;
 }

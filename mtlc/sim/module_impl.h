@@ -17,7 +17,7 @@ namespace mtlc::sim {
 
 class PtxModule : public Module {
  public:
-  PtxModule(const SourceManager& sources, DeviceMemory& memory);
+  PtxModule(const SourceManager& sources, DeviceMemory& memory, bool portableLanes);
   ~PtxModule() override;
   bool load(FileId file, DiagnosticEngine& diags);
 
@@ -40,6 +40,7 @@ class PtxModule : public Module {
 
   const SourceManager& sources_;
   DeviceMemory& memory_;
+  const bool portableLanes_;
   ptx::Module ast_;
   std::unique_ptr<ptx::ModuleSymbols> symbols_;
   std::vector<std::unique_ptr<KernelEntry>> kernels_;
