@@ -169,9 +169,9 @@ class DeviceVerifier {
       const Rank control = uniformity_.controlRank(&block);
       if (control == Rank::Workgroup) continue;
       for (const ir::Operation& op : block.ops()) {
-        if (op.info().convergence == ir::Convergence::None) continue;
+        if (op.convergence() == ir::Convergence::None) continue;
         const Rank allowed =
-            op.info().convergence == ir::Convergence::Subgroup ? Rank::Subgroup : Rank::Workgroup;
+            op.convergence() == ir::Convergence::Subgroup ? Rank::Subgroup : Rank::Workgroup;
         if (control > allowed) reportCollective(op, block, allowed);
       }
     }

@@ -12,6 +12,17 @@ void MemoryEffects::add(const MemoryEffects& other) {
   isVolatile |= other.isVolatile;
 }
 
+namespace {
+
+void addShared(MemoryEffects& effects) {
+  for (ir::Space space : {ir::Space::Global, ir::Space::Workgroup}) {
+    effects.reads.add(SpaceSet::of(space));
+    effects.writes.add(SpaceSet::of(space));
+  }
+}
+
+}  // namespace
+
 MemoryEffects ModuleEffects::of(const ir::Operation& op) const {
   MemoryEffects result;
   result.collective = op.info().convergence != ir::Convergence::None;
@@ -32,6 +43,45 @@ MemoryEffects ModuleEffects::of(const ir::Operation& op) const {
       result.writes = result.reads;
       break;
     }
+    case ir::Form::Fence: {
+      const uint8_t regions = op.fence().regions;
+      if (regions & ir::kRegionWorkgroup) result.reads.add(SpaceSet::of(ir::Space::Workgroup));
+      if (regions & ir::kRegionGlobal) result.reads.add(SpaceSet::of(ir::Space::Global));
+      result.writes = result.reads;
+      break;
+    }
+    case ir::Form::AtomicLoad:
+    case ir::Form::AtomicStore:
+    case ir::Form::AtomicRmw:
+    case ir::Form::AtomicCas:
+      result.reads = result.writes = provenance_.origin(op.operand(0)).spaces;
+      if (op.atomic().order != ir::MemoryOrder::Relaxed) addShared(result);
+      break;
+    case ir::Form::AsyncCopy:
+      result.writes = provenance_.origin(op.operand(0)).spaces;
+      result.reads = provenance_.origin(op.operand(1)).spaces;
+      break;
+    case ir::Form::AsyncCommit:
+      break;
+    case ir::Form::AsyncWait:
+      // What was copied is there from now on.
+      result.reads.add(SpaceSet::of(ir::Space::Workgroup));
+      result.writes = result.reads;
+      break;
+    case ir::Form::Mma:
+    case ir::Form::Epilogue:
+    case ir::Form::Transfer:
+    case ir::Form::AccCommit:
+      // Ordered on entry and exit, for both.
+      addShared(result);
+      break;
+    case ir::Form::CallIndirect:
+    case ir::Form::Launch:
+      result.unknown = true;
+      result.reads.add(SpaceSet::of(ir::Space::Generic));
+      result.reads.add(SpaceSet::of(ir::Space::Constant));
+      result.writes.add(SpaceSet::of(ir::Space::Generic));
+      break;
     case ir::Form::Call:
       result.add(of(op.callee()));
       break;

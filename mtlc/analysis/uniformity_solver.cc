@@ -259,6 +259,49 @@ void UniformitySolver::addOperation(ir::Operation& op, uint32_t block, const Sum
     case ir::Form::GpuIndex:
       if (op.opcode() == ir::Opcode::ThreadId) raise(result, kVaryingBits, kNoNode);
       return;
+    case ir::Form::Fence:
+    case ir::Form::AtomicStore:
+    case ir::Form::AsyncCopy:
+    case ir::Form::AsyncCommit:
+    case ir::Form::AsyncWait:
+    case ir::Form::AccCommit:
+    case ir::Form::FuncAddr:
+    // A tile is held by all of its scope together.
+    case ir::Form::Mma:
+    case ir::Form::Epilogue:
+    case ir::Form::Transfer:
+      return;
+    case ir::Form::Encode:
+    case ir::Form::Decode:
+      dependsOnOperands();
+      return;
+    case ir::Form::AtomicLoad:
+    case ir::Form::AtomicRmw:
+    case ir::Form::AtomicCas:
+    case ir::Form::CallIndirect:
+    case ir::Form::Launch:
+      if (result != kNoNode) raise(result, kVaryingBits, kNoNode);
+      return;
+    case ir::Form::SubgroupIndex:
+      if (op.opcode() == ir::Opcode::SubgroupLocalId) raise(result, kVaryingBits, kNoNode);
+      return;
+    case ir::Form::SubgroupLane:
+      raise(result,
+            op.opcode() == ir::Opcode::SubgroupBroadcast ? kDiffersInWorkgroup : kVaryingBits,
+            kNoNode);
+      return;
+    case ir::Form::SubgroupReduce:
+      raise(result, op.opcode() == ir::Opcode::SubgroupReduce ? kDiffersInWorkgroup : kVaryingBits,
+            kNoNode);
+      return;
+    case ir::Form::SubgroupVote:
+      raise(result, kDiffersInWorkgroup, kNoNode);
+      return;
+    case ir::Form::SubgroupBallot:
+      // A varying word makes the result vary.
+      raise(result, kDiffersInWorkgroup, kNoNode);
+      edge(valueNode(op.operand(1)), result);
+      return;
     case ir::Form::Load:
     case ir::Form::Store:
       addMemoryAccess(op, block);

@@ -351,6 +351,40 @@ void BlockRunner::execute(Thread& thread, uint64_t quantum) {
         if constexpr (kTrace) trace(inst, nullptr);
         continue;
 
+      case Opcode::Fence:
+      case Opcode::AtomicLoad:
+      case Opcode::AtomicStore:
+      case Opcode::AtomicRmw:
+      case Opcode::AtomicCas:
+      case Opcode::SubgroupLocalId:
+      case Opcode::SubgroupSize:
+      case Opcode::SubgroupBroadcast:
+      case Opcode::SubgroupShuffle:
+      case Opcode::SubgroupReduce:
+      case Opcode::SubgroupScanInclusive:
+      case Opcode::SubgroupScanExclusive:
+      case Opcode::SubgroupBallot:
+      case Opcode::SubgroupAny:
+      case Opcode::SubgroupAll:
+      case Opcode::AsyncCopy:
+      case Opcode::AsyncCommit:
+      case Opcode::AsyncWait:
+      case Opcode::Encode:
+      case Opcode::Decode:
+      case Opcode::TensorMma:
+      case Opcode::TensorMatmul:
+      case Opcode::TensorEpilogue:
+      case Opcode::TensorTransfer:
+      case Opcode::TensorAccBegin:
+      case Opcode::TensorAccMma:
+      case Opcode::TensorAccEpilogue:
+      case Opcode::TensorAccCommit:
+      case Opcode::FuncAddr:
+      case Opcode::CallIndirect:
+      case Opcode::Launch:
+      case Opcode::LaunchStatus:
+        continue;  // Refused before the launch.
+
       case Opcode::Barrier:
         if constexpr (kTrace) trace(inst, nullptr);
         state.frames.back().pc = pc;

@@ -101,6 +101,11 @@ absl::Status checkCode(const Program& program, const FunctionCode& kernel) {
                                                         kernel.function->name(),
                                                         code.function->name()));
     }
+    if (code.unsupported) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("'%s' contains %s, which this build cannot execute",
+                          code.function->name(), code.unsupported->info().mnemonic));
+    }
     if (code.privates.size() > (size_t{1} << kObjectBits)) {
       return absl::ResourceExhaustedError(
           absl::StrFormat("'%s' has %d private variables; the most is %d", code.function->name(),

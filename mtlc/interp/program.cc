@@ -177,6 +177,30 @@ Inst Program::decodeOp(FunctionCode& code, const ir::Operation& op) {
       break;
     case Form::AllocDynamic:
       break;
+    case Form::Fence:
+    case Form::AtomicLoad:
+    case Form::AtomicStore:
+    case Form::AtomicRmw:
+    case Form::AtomicCas:
+    case Form::SubgroupIndex:
+    case Form::SubgroupLane:
+    case Form::SubgroupReduce:
+    case Form::SubgroupBallot:
+    case Form::SubgroupVote:
+    case Form::AsyncCopy:
+    case Form::AsyncCommit:
+    case Form::AsyncWait:
+    case Form::Encode:
+    case Form::Decode:
+    case Form::Mma:
+    case Form::Epilogue:
+    case Form::Transfer:
+    case Form::AccCommit:
+    case Form::FuncAddr:
+    case Form::CallIndirect:
+    case Form::Launch:
+      code.unsupported = &op;
+      break;
     case Form::Barrier:
       code.hasBarrier = true;
       break;

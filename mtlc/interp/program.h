@@ -60,8 +60,9 @@ struct FunctionCode {
   std::vector<Copy> copies;
   // `alloc.private` operations: storage that lives as long as a frame.
   std::vector<const ir::Operation*> privates;
-  std::vector<uint32_t> callees;  // Of each call.
-  bool hasBarrier = false;        // Itself, not through calls.
+  std::vector<uint32_t> callees;               // Of each call.
+  bool hasBarrier = false;                     // Itself, not through calls.
+  const ir::Operation* unsupported = nullptr;  // An operation that this build cannot execute.
 };
 
 // Immutable after construction, so that launches may share it.

@@ -28,6 +28,7 @@ std::string_view spaceOf(const Inst& inst, uint64_t address) {
 std::string valueText(TypeKind type, unsigned width, uint64_t bits) {
   switch (type) {
     case TypeKind::Void:
+    case TypeKind::Tile:
       return "";
     case TypeKind::I1:
       return bits != 0 ? "true" : "false";

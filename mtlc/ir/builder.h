@@ -68,6 +68,49 @@ class Builder {
   Value* allocPrivate(Type elem, uint64_t count);
   Value* allocDynamic(Type elem);
   void barrier(BarrierAttr attr = {});
+  void fence(FenceAttr attr = {});
+
+  Value* atomicLoad(Type elem, Value* ptr, AtomicAttr attr = {});
+  void atomicStore(Type elem, Value* ptr, Value* value, AtomicAttr attr = {});
+  Value* atomicRmw(Type elem, Value* ptr, Value* value, AtomicAttr attr);
+  Value* atomicCas(Type elem, Value* ptr, Value* expected, Value* desired, AtomicAttr attr = {});
+
+  Value* subgroupIndex(Opcode opcode);  // SubgroupLocalId, SubgroupSize
+  // SubgroupBroadcast, SubgroupShuffle; `lane` is i32.
+  Value* subgroupLane(Opcode opcode, Value* value, Value* lane);
+  // SubgroupReduce, SubgroupScanInclusive, SubgroupScanExclusive
+  Value* subgroupReduce(Opcode opcode, CombineKind kind, Value* value);
+  Value* subgroupBallot(Value* predicate, Value* word);
+  Value* subgroupVote(Opcode opcode, Value* predicate);  // SubgroupAny, SubgroupAll
+
+  void asyncCopy(Type elem, Value* dst, Value* src, AsyncAttr attr);
+  void asyncCommit();
+  void asyncWait(uint32_t pending);
+
+  Value* encode(Value* value, NarrowAttr attr);             // i8
+  Value* decode(Value* code, FloatFormat format, Type to);  // A code in an i8.
+
+  // Tensor operations; the operands in any order, each slot at most once. Leading dimensions that
+  // are 0 in the descriptor and no operand become the least ones, except in a matmul.
+  struct SlotOperand {
+    Slot slot;
+    Value* value;
+  };
+  void tensorMma(const MmaDesc& desc, std::span<const SlotOperand> operands);
+  void tensorMatmul(const MmaDesc& desc, std::span<const SlotOperand> operands);
+  void tensorEpilogue(const EpilogueDesc& desc, std::span<const SlotOperand> operands);
+  void tensorTransfer(const TransferDesc& desc, std::span<const SlotOperand> operands);
+  Value* accBegin(const MmaDesc& desc, std::span<const SlotOperand> operands);
+  Value* accMma(const MmaDesc& desc, std::span<const SlotOperand> operands);
+  Value* accEpilogue(const EpilogueDesc& desc, std::span<const SlotOperand> operands);
+  void accCommit(Value* tile);
+
+  // Host operations.
+  Value* funcAddr(Function* function);
+  Value* callIndirect(Value* callee, std::span<Value* const> args, Type result);
+  // `operands` in the order of LaunchAttr. The result of LaunchStatus is the provider's code, i32.
+  Value* launch(Opcode opcode, LaunchAttr attr, std::span<Value* const> operands);
+
   // nullptr for a void callee.
   Value* call(Function* callee, std::span<Value* const> args);
 
@@ -78,6 +121,9 @@ class Builder {
 
  private:
   Operation* place(Operation* op);
+  template <typename Desc>
+  Operation* tensor(Opcode opcode, const Desc& desc, std::span<const SlotOperand> operands,
+                    Type result);
 
   Module& module_;
   Block* block_ = nullptr;

@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/container/flat_hash_map.h"
+#include "absl/container/flat_hash_set.h"
 
 namespace mtlc::ir {
 
@@ -246,9 +247,88 @@ uint32_t Function::numberBlocks() const {
 
 // ---- Module ----
 
+namespace {
+
+// Enough of a descriptor to tell most apart.
+template <typename H>
+H combineDesc(H h, const MmaDesc& d) {
+  return H::combine(std::move(h), d.m, d.n, d.k, d.a, d.b, d.acc, d.lda, d.ldb, d.ldc, d.ldd,
+                    d.aLayout, d.bLayout, d.sparsity, d.aScale);
+}
+template <typename H>
+H combineDesc(H h, const EpilogueDesc& d) {
+  return H::combine(std::move(h), d.m, d.n, d.element, d.ldd, d.bias, d.activation);
+}
+template <typename H>
+H combineDesc(H h, const TransferDesc& d) {
+  return H::combine(std::move(h), d.rank, d.direction, d.element, d.extent, d.stride, d.tile);
+}
+
+template <typename Attr>
+struct AttrKey {
+  const Attr* attr;
+  friend bool operator==(AttrKey a, AttrKey b) {
+    return a.attr->slots == b.attr->slots && a.attr->desc == b.attr->desc;
+  }
+  template <typename H>
+  friend H AbslHashValue(H h, AttrKey key) {
+    return combineDesc(H::combine(std::move(h), key.attr->slots.bits()), key.attr->desc);
+  }
+};
+
+}  // namespace
+
 struct Module::NameTable {
   absl::flat_hash_map<std::string_view, Function*> functions;
+  absl::flat_hash_set<AttrKey<MmaAttr>> mma;
+  absl::flat_hash_set<AttrKey<EpilogueAttr>> epilogue;
+  absl::flat_hash_set<AttrKey<TransferAttr>> transfer;
 };
+
+namespace {
+
+template <typename Attr, typename Set, typename Desc>
+uint64_t intern(Arena& arena, Set& set, const Desc& desc, SlotSet slots) {
+  Attr wanted;
+  wanted.slots = slots;
+  wanted.desc = desc;
+  auto it = set.find(AttrKey<Attr>{&wanted});
+  if (it == set.end()) {
+    Attr* kept = arena.make<Attr>();
+    *kept = wanted;
+    it = set.insert(AttrKey<Attr>{kept}).first;
+  }
+  return reinterpret_cast<uint64_t>(static_cast<const TensorAttr*>(it->attr));
+}
+
+}  // namespace
+
+uint64_t Module::tensorPayload(const MmaDesc& desc, SlotSet slots) {
+  return intern<MmaAttr>(arena_, names_->mma, desc, slots);
+}
+uint64_t Module::tensorPayload(const EpilogueDesc& desc, SlotSet slots) {
+  return intern<EpilogueAttr>(arena_, names_->epilogue, desc, slots);
+}
+uint64_t Module::tensorPayload(const TransferDesc& desc, SlotSet slots) {
+  return intern<TransferAttr>(arena_, names_->transfer, desc, slots);
+}
+
+Convergence Operation::convergence() const {
+  switch (form()) {
+    case Form::Mma:
+      return mmaDesc().scope == Scope::Workgroup ? Convergence::Workgroup : Convergence::Subgroup;
+    case Form::Epilogue:
+      return epilogueDesc().scope == Scope::Workgroup ? Convergence::Workgroup
+                                                      : Convergence::Subgroup;
+    case Form::AccCommit: {
+      const Value* tile = operandCount() > 0 ? operand(0) : nullptr;
+      return tile && tile->type().tileOfWorkgroup() ? Convergence::Workgroup
+                                                    : Convergence::Subgroup;
+    }
+    default:
+      return info().convergence;
+  }
+}
 
 Module::Module(SourceManager& sources, std::string_view name)
     : sources_(sources), names_(std::make_unique<NameTable>()) {

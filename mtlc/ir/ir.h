@@ -17,6 +17,7 @@
 #include <string_view>
 #include <vector>
 
+#include "mtlc/ir/descriptors.h"
 #include "mtlc/ir/op_table.h"
 #include "mtlc/ir/types.h"
 #include "mtlc/support/arena.h"
@@ -109,6 +110,75 @@ struct MemAttr {
   CacheHint cache = CacheHint::All;
 };
 
+// How atomics and subgroup reductions combine two values. The float kinds are for f32 and f64; the
+// minima and maxima of floats are the number form (docs/ir.md §2).
+enum class CombineKind : uint8_t {
+  Add,
+  Sub,
+  SMin,
+  SMax,
+  UMin,
+  UMax,
+  And,
+  Or,
+  Xor,
+  Exchange,
+  FAdd,
+  FMin,
+  FMax,
+};
+
+struct FenceAttr {
+  uint8_t regions = kRegionWorkgroup | kRegionGlobal;  // RegionMask
+  MemoryOrder order = MemoryOrder::SeqCst;
+  Scope scope = Scope::Device;
+};
+
+struct AtomicAttr {
+  MemoryOrder order = MemoryOrder::SeqCst;
+  MemoryOrder failureOrder = MemoryOrder::SeqCst;  // AtomicCas
+  Scope scope = Scope::Device;
+  CombineKind kind = CombineKind::Add;  // AtomicRmw
+};
+
+struct AsyncAttr {
+  uint32_t count = 0;       // Elements of the operation's elemType().
+  uint8_t transaction = 4;  // Bytes: 4, 8 or 16.
+  bool cacheGlobal = false;
+};
+
+struct NarrowAttr {
+  FloatFormat format = FloatFormat::E4M3;
+  bool saturate = false;  // Encode
+};
+
+// What a tensor operation points to; interned in the module, so equal attributes are one object.
+struct TensorAttr {
+  SlotSet slots;
+};
+struct MmaAttr : TensorAttr {
+  MmaDesc desc;
+};
+struct EpilogueAttr : TensorAttr {
+  EpilogueDesc desc;
+};
+struct TransferAttr : TensorAttr {
+  TransferDesc desc;
+};
+
+// Operands: [handle,] grid x y z, block x y z, [shared,] [stream,] arguments.
+struct LaunchAttr {
+  Function* kernel = nullptr;  // nullptr: operand 0 is the handle, an integer or a pointer.
+  bool hasShared = false;
+  bool hasStream = false;
+
+  bool hasHandle() const { return kernel == nullptr; }
+  unsigned gridOperand() const { return hasHandle() ? 1 : 0; }
+  unsigned sharedOperand() const { return gridOperand() + 6; }
+  unsigned streamOperand() const { return sharedOperand() + (hasShared ? 1 : 0); }
+  unsigned firstArgument() const { return streamOperand() + (hasStream ? 1 : 0); }
+};
+
 struct BarrierAttr {
   uint8_t regions = kRegionWorkgroup;  // RegionMask
   MemoryOrder order = MemoryOrder::SeqCst;
@@ -181,10 +251,13 @@ class Operation {
   // Attributes; each is meaningful for the forms named.
   uint64_t constBits() const { return payload_; }         // Const: the value's bits, zero-extended.
   Dim dim() const { return static_cast<Dim>(payload_); }  // GpuIndex
-  Type elemType() const { return elem_; }           // PtrAdd, Load, Store, Alloc, AllocDynamic
+  Type elemType() const { return elem_; }  // PtrAdd, Load, Store, Alloc…, Atomic…, AsyncCopy
   uint64_t allocCount() const { return payload_; }  // Alloc: elements, at least 1.
-  Function* callee() const { return reinterpret_cast<Function*>(payload_); }  // Call
-  void setCallee(Function* callee) { payload_ = reinterpret_cast<uint64_t>(callee); }
+  // Call, FuncAddr; Launch: the kernel, nullptr with a handle.
+  Function* callee() const { return reinterpret_cast<Function*>(payload_ & ~kLaunchBits); }
+  void setCallee(Function* callee) {
+    payload_ = reinterpret_cast<uint64_t>(callee) | (payload_ & kLaunchBits);
+  }
   MemAttr mem() const {  // Load, Store
     return {static_cast<uint32_t>(payload_), (payload_ >> 32 & 1) != 0,
             static_cast<CacheHint>(payload_ >> 40)};
@@ -196,6 +269,41 @@ class Operation {
   BarrierAttr barrier() const {
     return {static_cast<uint8_t>(payload_), static_cast<MemoryOrder>(payload_ >> 8)};
   }
+  FenceAttr fence() const {
+    return {static_cast<uint8_t>(payload_), static_cast<MemoryOrder>(payload_ >> 8),
+            static_cast<Scope>(payload_ >> 16)};
+  }
+  AtomicAttr atomic() const {  // The four Atomic forms
+    return {static_cast<MemoryOrder>(payload_), static_cast<MemoryOrder>(payload_ >> 8),
+            static_cast<Scope>(payload_ >> 16), static_cast<CombineKind>(payload_ >> 24)};
+  }
+  CombineKind combineKind() const { return static_cast<CombineKind>(payload_); }  // SubgroupReduce
+  AsyncAttr async() const {                                                       // AsyncCopy
+    return {static_cast<uint32_t>(payload_), static_cast<uint8_t>(payload_ >> 32),
+            (payload_ >> 40 & 1) != 0};
+  }
+  uint32_t waitCount() const { return static_cast<uint32_t>(payload_); }  // AsyncWait
+  NarrowAttr narrow() const {                                             // Encode, Decode
+    return {static_cast<FloatFormat>(payload_), (payload_ >> 8 & 1) != 0};
+  }
+  LaunchAttr launch() const { return {callee(), (payload_ & 1) != 0, (payload_ & 2) != 0}; }
+  // Forms Mma, Epilogue, Transfer.
+  const TensorAttr& tensor() const { return *reinterpret_cast<const TensorAttr*>(payload_); }
+  const MmaDesc& mmaDesc() const { return static_cast<const MmaAttr&>(tensor()).desc; }
+  const EpilogueDesc& epilogueDesc() const {
+    return static_cast<const EpilogueAttr&>(tensor()).desc;
+  }
+  const TransferDesc& transferDesc() const {
+    return static_cast<const TransferAttr&>(tensor()).desc;
+  }
+  // The operand in a slot of a tensor operation; nullptr when it has none.
+  Value* slot(Slot s) const {
+    SlotSet slots = tensor().slots;
+    return slots.has(s) ? operand(slots.indexOf(s)) : nullptr;
+  }
+  // Whose work-items must reach it together: the table's word, or the scope of the descriptor.
+  Convergence convergence() const;
+
   uint8_t fastMath() const { return fastMath_; }  // FastMathFlags
   void setFastMath(uint8_t flags) { fastMath_ = flags; }
 
@@ -213,6 +321,7 @@ class Operation {
   friend class Module;
   friend class Use;
   friend class Successor;
+  static constexpr uint64_t kLaunchBits = 7;  // Below the alignment of a function.
   void unlink();
   void dropAll();
   void resizeOperands(unsigned at, unsigned remove, std::span<Value* const> insert);
@@ -418,6 +527,10 @@ class Module {
     SourceLoc loc = {};
   };
   Operation* makeOp(const OpSpec& spec);
+  // The payload of a tensor operation. Its operands are those of the slots, in their order.
+  uint64_t tensorPayload(const MmaDesc& desc, SlotSet slots);
+  uint64_t tensorPayload(const EpilogueDesc& desc, SlotSet slots);
+  uint64_t tensorPayload(const TransferDesc& desc, SlotSet slots);
   struct Edge {
     Block* block;
     std::span<Value* const> args = {};
@@ -453,12 +566,48 @@ inline uint64_t barrierPayload(BarrierAttr b) {
   return b.regions | uint64_t{static_cast<uint8_t>(b.order)} << 8;
 }
 
+// The use that an operation of form Mma makes of its descriptor.
+inline MmaUse mmaUse(Opcode opcode) {
+  switch (opcode) {
+    case Opcode::TensorMatmul:
+      return MmaUse::Matmul;
+    case Opcode::TensorAccBegin:
+      return MmaUse::AccBegin;
+    case Opcode::TensorAccMma:
+      return MmaUse::AccMma;
+    default:
+      return MmaUse::Mma;
+  }
+}
+
+inline uint64_t fencePayload(FenceAttr f) {
+  return f.regions | uint64_t{static_cast<uint8_t>(f.order)} << 8 |
+         uint64_t{static_cast<uint8_t>(f.scope)} << 16;
+}
+inline uint64_t atomicPayload(AtomicAttr a) {
+  return static_cast<uint64_t>(a.order) | static_cast<uint64_t>(a.failureOrder) << 8 |
+         static_cast<uint64_t>(a.scope) << 16 | static_cast<uint64_t>(a.kind) << 24;
+}
+inline uint64_t asyncPayload(AsyncAttr a) {
+  return a.count | uint64_t{a.transaction} << 32 | uint64_t{a.cacheGlobal} << 40;
+}
+inline uint64_t narrowPayload(NarrowAttr n) {
+  return static_cast<uint64_t>(n.format) | uint64_t{n.saturate} << 8;
+}
+inline uint64_t launchPayload(LaunchAttr l) {
+  return reinterpret_cast<uint64_t>(l.kernel) | uint64_t{l.hasShared} | uint64_t{l.hasStream} << 1;
+}
+
 // True when the operation may be dropped if its result is unused and may be evaluated anywhere its
 // operands exist.
 inline bool isPure(const Operation& op) {
   const OpInfo& info = op.info();
-  return info.effect == Effect::None && !info.has(OpTrait::Terminator) &&
-         !info.has(OpTrait::Identity);
+  return info.effect == Effect::None && info.convergence == Convergence::None &&
+         !info.has(OpTrait::Terminator) && !info.has(OpTrait::Identity);
+}
+// True when code that is not here runs: a direct or indirect call, or a launch.
+inline bool isCall(const Operation& op) {
+  return op.form() == Form::Call || op.form() == Form::CallIndirect || op.form() == Form::Launch;
 }
 // True when it may be dropped if its result is unused.
 bool isDroppable(const Operation& op);

@@ -39,6 +39,51 @@ std::string syntax(const OpInfo& info) {
       return "%r = " + m + " E : ptr<workgroup>";
     case Form::Barrier:
       return m + " {workgroup, global} acq_rel";
+    case Form::Fence:
+      return m + " {workgroup, global} acq_rel device";
+    case Form::AtomicLoad:
+      return "%r = " + m + " E, %p : ptr<space> acquire device";
+    case Form::AtomicStore:
+      return m + " E, %p, %v : ptr<space> release device";
+    case Form::AtomicRmw:
+      return "%r = " + m + " umax E, %p, %v : ptr<space> relaxed device";
+    case Form::AtomicCas:
+      return "%r = " + m + " E, %p, %expected, %desired : ptr<space> seq_cst acquire device";
+    case Form::SubgroupIndex:
+      return "%r = " + m + " : i32";
+    case Form::SubgroupLane:
+      return "%r = " + m + " %v, %lane : T";
+    case Form::SubgroupReduce:
+      return "%r = " + m + " add %v : T";
+    case Form::SubgroupBallot:
+      return "%r = " + m + " %p, %word : i32";
+    case Form::SubgroupVote:
+      return "%r = " + m + " %p";
+    case Form::AsyncCopy:
+      return m + " %dst, %src, 64 x E transaction 16 cache global";
+    case Form::AsyncCommit:
+      return m;
+    case Form::AsyncWait:
+      return m + " 1";
+    case Form::Encode:
+      return "%r = " + m + " e4m3 sat %x : T";
+    case Form::Decode:
+      return "%r = " + m + " e4m3 %code : T";
+    case Form::Mma:
+      return (info.typeClass == TypeClass::Tile ? "%r = " : "") + m + " a=%a, … {m16n16k16, …}";
+    case Form::Epilogue:
+      return (info.typeClass == TypeClass::Tile ? "%r = " : "") + m + " d=%d, … {m16n16, …}";
+    case Form::Transfer:
+      return m + " dst=%d, src=%s, x0=%x, … {direction=load, …}";
+    case Form::AccCommit:
+      return m + " %tile";
+    case Form::FuncAddr:
+      return "%r = " + m + " @f : ptr<generic>";
+    case Form::CallIndirect:
+      return "%r = " + m + " %f(%a, %b) : T";
+    case Form::Launch:
+      return (info.typeClass == TypeClass::I32 ? "%r = " : "") + m +
+             " @k grid(%x, %y, %z) block(%x, %y, %z) shared(%n) stream(%s) (%a)";
     case Form::Call:
       return "%r = " + m + " @f(%a, %b) : T";
     case Form::Jump:
@@ -73,6 +118,12 @@ std::string_view types(TypeClass c) {
       return "scalars, ptr";
     case TypeClass::Ptr:
       return "ptr";
+    case TypeClass::Word:
+      return "i32 f32";
+    case TypeClass::Payload:
+      return "i16 i32 i64 f16 bf16 f32 f64";
+    case TypeClass::Tile:
+      return "tile";
   }
   return "";
 }

@@ -6,6 +6,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
 #include "mtlc/ir/text.h"
+#include "mtlc/ir/text_descriptor.h"
 #include "mtlc/ir/text_lexer.h"
 #include "mtlc/ir/text_names.h"
 #include "mtlc/support/float_format.h"
@@ -90,31 +91,7 @@ class Parser {
 
   // ---- Pieces ----
 
-  std::optional<Type> type(bool allowVoid = false) {
-    if (!at(Tok::Word)) {
-      expected("a type");
-      return std::nullopt;
-    }
-    Token t = take();
-    if (t.text == "ptr") {
-      if (!expect(Tok::LAngle, "'<' and an address space")) return std::nullopt;
-      Token s = take();
-      std::optional<Space> space = s.kind == Tok::Word ? spaceFromName(s.text) : std::nullopt;
-      if (!space) {
-        diags_.report(DiagId::IrExpected, s.range,
-                      {"generic, global, workgroup, private or constant", describe(s)});
-        return std::nullopt;
-      }
-      if (!expect(Tok::RAngle, "'>'")) return std::nullopt;
-      return Type::ptr(*space);
-    }
-    std::optional<Type> found = scalarTypeFromName(t.text);
-    if (!found || (found->isVoid() && !allowVoid)) {
-      diags_.report(DiagId::IrUnknownType, t.range, {t.text.substr(0, 40)});
-      return std::nullopt;
-    }
-    return found;
-  }
+  std::optional<Type> type(bool allowVoid = false) { return parseType(lexer_, diags_, allowVoid); }
 
   std::optional<Type> colonType() {
     if (!expect(Tok::Colon, "':' and a type")) return std::nullopt;
@@ -493,7 +470,7 @@ class Parser {
           diags_.report(DiagId::IrExpected, literal.range, {"a literal", describe(literal)});
           return false;
         }
-        return setResult(colonType()) && constant(literal, spec.result, spec.payload);
+        return setResult(colonType()) && parseLiteral(literal, spec.result, spec.payload, diags_);
       }
       case Form::Unary:
         return operands(args, 1) && setResult(colonType());
@@ -538,27 +515,77 @@ class Parser {
       case Form::AllocDynamic:
         return setElem(type()) && setResult(colonType());
       case Form::Barrier: {
-        if (!expect(Tok::LBrace, "'{' and regions")) return false;
-        BarrierAttr b{.regions = 0};
-        if (!at(Tok::RBrace)) {
-          do {
-            bool found = false;
-            for (const FlagName& r : kRegionNames) {
-              if (!found && acceptWord(r.name)) {
-                b.regions |= r.flag;
-                found = true;
-              }
-            }
-            if (!found) return expected("workgroup or global");
-          } while (accept(Tok::Comma));
-        }
-        if (!expect(Tok::RBrace, "',' or '}'")) return false;
-        std::optional<size_t> order = wordOf(kOrderNames, "a memory order");
-        if (!order) return false;
-        b.order = static_cast<MemoryOrder>(*order);
+        BarrierAttr b;
+        if (!regions(b.regions) || !order(b.order)) return false;
         spec.payload = barrierPayload(b);
         return true;
       }
+      case Form::Fence: {
+        FenceAttr fence;
+        if (!regions(fence.regions) || !order(fence.order) || !scope(fence.scope)) return false;
+        spec.payload = fencePayload(fence);
+        return true;
+      }
+      case Form::AtomicLoad:
+      case Form::AtomicStore:
+      case Form::AtomicRmw:
+      case Form::AtomicCas:
+        return atomic(spec, args);
+      case Form::SubgroupIndex:
+        return setResult(colonType());
+      case Form::SubgroupLane:
+      case Form::SubgroupBallot:
+        return operands(args, 2) && setResult(colonType());
+      case Form::SubgroupReduce: {
+        std::optional<size_t> kind = wordOf(kCombineNames, "add, umax or another combination");
+        if (!kind) return false;
+        spec.payload = *kind;
+        return operands(args, 1) && setResult(colonType());
+      }
+      case Form::SubgroupVote:
+        spec.result = kI1;
+        return operands(args, 1);
+      case Form::AsyncCopy:
+        return asyncCopy(spec, args);
+      case Form::AsyncCommit:
+        return true;
+      case Form::AsyncWait: {
+        std::optional<uint64_t> pending = number(UINT32_MAX, "how many groups may be pending");
+        if (!pending) return false;
+        spec.payload = *pending;
+        return true;
+      }
+      case Form::Encode:
+      case Form::Decode: {
+        const bool encode = opInfo(spec.opcode).form == Form::Encode;
+        NarrowAttr narrow;
+        if (!floatFormat(narrow.format)) return false;
+        if (encode) {
+          narrow.saturate = acceptWord("sat");
+          if (!narrow.saturate && !acceptWord("nosat")) return expected("sat or nosat");
+        }
+        spec.payload = narrowPayload(narrow);
+        if (!operands(args, 1)) return false;
+        if (!encode) return setResult(colonType());
+        spec.result = kI8;
+        return checkedType(args[0]);
+      }
+      case Form::Mma:
+      case Form::Epilogue:
+      case Form::Transfer:
+        return tensor(spec, args);
+      case Form::AccCommit:
+        return operands(args, 1);
+      case Form::FuncAddr:
+        if (!at(Tok::Symbol)) return expected("a function '@name'");
+        callee = take();
+        return setResult(colonType());
+      case Form::CallIndirect:
+        if (!operands(args, 1) || !argumentList(args)) return false;
+        if (at(Tok::Colon)) return setResult(colonType());
+        return true;
+      case Form::Launch:
+        return launch(spec, args, callee);
       case Form::Call:
         if (!at(Tok::Symbol)) return expected("a function '@name'");
         callee = take();
@@ -577,6 +604,169 @@ class Parser {
         return true;
     }
     return false;
+  }
+
+  // '{' workgroup, global '}'
+  bool regions(uint8_t& out) {
+    out = 0;
+    if (!expect(Tok::LBrace, "'{' and regions")) return false;
+    if (!at(Tok::RBrace)) {
+      do {
+        bool found = false;
+        for (const FlagName& r : kRegionNames) {
+          if (!found && acceptWord(r.name)) {
+            out |= r.flag;
+            found = true;
+          }
+        }
+        if (!found) return expected("workgroup or global");
+      } while (accept(Tok::Comma));
+    }
+    return expect(Tok::RBrace, "',' or '}'");
+  }
+
+  bool order(MemoryOrder& out) {
+    std::optional<size_t> found = wordOf(kOrderNames, "a memory order");
+    if (found) out = static_cast<MemoryOrder>(*found);
+    return found.has_value();
+  }
+
+  bool scope(Scope& out) {
+    std::span<const std::string_view> names = enumNames(Scope());
+    for (size_t i = 0; i < names.size(); ++i) {
+      if (!acceptWord(names[i])) continue;
+      out = static_cast<Scope>(i);
+      return true;
+    }
+    return expected("workitem, subgroup, workgroup, device or system");
+  }
+
+  bool floatFormat(FloatFormat& out) {
+    for (int i = 0; i < kFloatFormatCount; ++i) {
+      if (!acceptWord(floatFormatInfo(static_cast<FloatFormat>(i)).name)) continue;
+      out = static_cast<FloatFormat>(i);
+      return true;
+    }
+    return expected("a float format such as e4m3");
+  }
+
+  bool atomic(Module::OpSpec& spec, std::vector<Value*>& args) {
+    const Form form = opInfo(spec.opcode).form;
+    AtomicAttr attr;
+    if (form == Form::AtomicRmw) {
+      std::optional<size_t> kind = wordOf(kCombineNames, "add, umax or another combination");
+      if (!kind) return false;
+      attr.kind = static_cast<CombineKind>(*kind);
+    }
+    std::optional<Type> elem = type();
+    if (!elem || !expect(Tok::Comma, "','")) return false;
+    spec.elem = *elem;
+    if (form != Form::AtomicStore) spec.result = *elem;
+    const size_t count = form == Form::AtomicLoad ? 1 : form == Form::AtomicCas ? 3 : 2;
+    if (!operands(args, count) || !checkedType(args[0]) || !order(attr.order)) return false;
+    attr.failureOrder = attr.order;
+    if (form == Form::AtomicCas && !order(attr.failureOrder)) return false;
+    if (!scope(attr.scope)) return false;
+    spec.payload = atomicPayload(attr);
+    return true;
+  }
+
+  bool asyncCopy(Module::OpSpec& spec, std::vector<Value*>& args) {
+    AsyncAttr attr;
+    if (!operands(args, 2) || !expect(Tok::Comma, "','")) return false;
+    std::optional<uint64_t> count = number(UINT32_MAX, "an element count");
+    if (!count) return false;
+    attr.count = static_cast<uint32_t>(*count);
+    if (!acceptWord("x")) return expected("'x' and the element type");
+    std::optional<Type> elem = type();
+    if (!elem) return false;
+    spec.elem = *elem;
+    if (!acceptWord("transaction")) return expected("'transaction' and a size in bytes");
+    std::optional<uint64_t> transaction = number(255, "a size in bytes");
+    if (!transaction) return false;
+    attr.transaction = static_cast<uint8_t>(*transaction);
+    if (acceptWord("cache")) {
+      attr.cacheGlobal = acceptWord("global");
+      if (!attr.cacheGlobal && !acceptWord("all")) return expected("all or global");
+    }
+    spec.payload = asyncPayload(attr);
+    return true;
+  }
+
+  // slot=%value, … {descriptor} [: type]
+  bool tensor(Module::OpSpec& spec, std::vector<Value*>& args) {
+    Value* bySlot[kSlotCount] = {};
+    SlotSet slots;
+    if (!at(Tok::LBrace)) {
+      do {
+        std::optional<Slot> slot = at(Tok::Word) ? slotFromName(lexer_.peek().text) : std::nullopt;
+        if (!slot) return expected("an operand such as a=%x");
+        Token name = take();
+        if (!expect(Tok::Equal, "'='")) return false;
+        Value* v = operand();
+        if (!v) return false;
+        if (slots.has(*slot)) {
+          diags_.report(DiagId::IrRedefinition, name.range, {name.text});
+          return false;
+        }
+        slots.add(*slot);
+        bySlot[static_cast<int>(*slot)] = v;
+      } while (accept(Tok::Comma));
+    }
+    for (int i = 0; i < kSlotCount; ++i) {
+      if (slots.has(static_cast<Slot>(i))) args.push_back(bySlot[i]);
+    }
+    switch (opInfo(spec.opcode).form) {
+      case Form::Mma: {
+        MmaDesc d;
+        if (!parseDescriptor(lexer_, diags_, d, mmaUse(spec.opcode), slots)) return false;
+        spec.payload = module_->tensorPayload(d, slots);
+        break;
+      }
+      case Form::Epilogue: {
+        EpilogueDesc d;
+        bool inTile = spec.opcode == Opcode::TensorAccEpilogue;
+        if (!parseDescriptor(lexer_, diags_, d, inTile, slots)) return false;
+        spec.payload = module_->tensorPayload(d, slots);
+        break;
+      }
+      default: {
+        TransferDesc d;
+        if (!parseDescriptor(lexer_, diags_, d)) return false;
+        spec.payload = module_->tensorPayload(d, slots);
+      }
+    }
+    if (opInfo(spec.opcode).typeClass != TypeClass::Tile) return true;
+    std::optional<Type> result = colonType();
+    if (!result) return false;
+    spec.result = *result;
+    return true;
+  }
+
+  bool launch(Module::OpSpec& spec, std::vector<Value*>& args, std::optional<Token>& callee) {
+    auto group = [&](std::string_view word, size_t count) {
+      if (!acceptWord(word)) return expected(absl::StrFormat("'%s('", word));
+      return expect(Tok::LParen, "'('") && operands(args, count) && expect(Tok::RParen, "')'");
+    };
+    if (at(Tok::Symbol)) {
+      callee = take();
+    } else if (!operands(args, 1)) {
+      return false;
+    }
+    LaunchAttr attr;
+    if (!group("grid", 3) || !group("block", 3)) return false;
+    if (isWord("shared")) {
+      attr.hasShared = true;
+      if (!group("shared", 1)) return false;
+    }
+    if (isWord("stream")) {
+      attr.hasStream = true;
+      if (!group("stream", 1)) return false;
+    }
+    if (!argumentList(args)) return false;
+    spec.payload = launchPayload(attr);
+    if (spec.opcode == Opcode::LaunchStatus) spec.result = kI32;
+    return true;
   }
 
   template <size_t N>
@@ -621,65 +811,6 @@ class Parser {
         return true;
       }
     }
-  }
-
-  bool constant(const Token& literal, Type type, uint64_t& bits) {
-    auto bad = [&](std::string_view hint) {
-      diags_.report(DiagId::IrLiteral, literal.range,
-                    {literal.text.substr(0, 40), typeName(type), hint});
-      return false;
-    };
-    std::string_view s = literal.text;
-    if (type.isBool()) {
-      if (s != "true" && s != "false") return bad("write true or false");
-      bits = s == "true";
-      return true;
-    }
-    if (type.isPtr()) {
-      if (s != "null") return bad("the only pointer constant is null");
-      bits = 0;
-      return true;
-    }
-    if (s.starts_with("0x")) {
-      auto [end, error] = std::from_chars(s.data() + 2, s.data() + s.size(), bits, 16);
-      if (error != std::errc() || end != s.data() + s.size() || s.size() == 2 ||
-          (bits & ~type.mask()) != 0) {
-        return bad("the bits have to fit the type");
-      }
-      return true;
-    }
-    if (type.isFloat())
-      return floatConstant(s, type, bits) || bad("write 1.5, -2e-3, or the bits as 0x…");
-    int64_t value = 0;
-    auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), value);
-    if (error == std::errc() && end == s.data() + s.size() &&
-        signExtend(static_cast<uint64_t>(value), type.bits()) == value) {
-      bits = static_cast<uint64_t>(value) & type.mask();
-      return true;
-    }
-    uint64_t wide = 0;
-    auto [uend, uerror] = std::from_chars(s.data(), s.data() + s.size(), wide);
-    if (uerror == std::errc() && uend == s.data() + s.size() && (wide & ~type.mask()) == 0) {
-      bits = wide;
-      return true;
-    }
-    return bad("the value has to fit the type, signed or unsigned");
-  }
-
-  static bool floatConstant(std::string_view s, Type type, uint64_t& bits) {
-    if (s.empty() || !(s[0] == '-' || (s[0] >= '0' && s[0] <= '9'))) return false;
-    if (type == kF32) {
-      // Straight from decimal: through float64 would round twice.
-      float f = 0;
-      auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), f);
-      bits = f32Bits(f);
-      return error == std::errc() && end == s.data() + s.size();
-    }
-    double d = 0;
-    auto [end, error] = std::from_chars(s.data(), s.data() + s.size(), d);
-    if (error != std::errc() || end != s.data() + s.size()) return false;
-    bits = type == kF64 ? f64Bits(d) : type == kF16 ? f64ToF16(d) : f64ToBf16(d);
-    return true;
   }
 
   void unknownOperation(const Token& mnemonic) {

@@ -5,6 +5,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
 #include "mtlc/ir/text.h"
+#include "mtlc/ir/text_descriptor.h"
 #include "mtlc/ir/text_names.h"
 #include "mtlc/support/float_format.h"
 
@@ -210,25 +211,118 @@ class Printer {
         absl::StrAppendFormat(&out_, " %s", typeName(op.elemType()));
         colonType(op.resultType());
         break;
-      case Form::Barrier: {
-        BarrierAttr b = op.barrier();
-        out_ += " {";
-        bool first = true;
-        for (const FlagName& r : kRegionNames) {
-          if (!(b.regions & r.flag)) continue;
-          if (!first) out_ += ", ";
-          first = false;
-          out_ += r.name;
+      case Form::Barrier:
+        regions(op.barrier().regions);
+        absl::StrAppendFormat(&out_, " %s", orderName(op.barrier().order));
+        break;
+      case Form::Fence:
+        regions(op.fence().regions);
+        absl::StrAppendFormat(&out_, " %s %s", orderName(op.fence().order),
+                              enumName(op.fence().scope));
+        break;
+      case Form::AtomicLoad:
+      case Form::AtomicStore:
+      case Form::AtomicRmw:
+      case Form::AtomicCas: {
+        AtomicAttr a = op.atomic();
+        if (op.form() == Form::AtomicRmw) absl::StrAppendFormat(&out_, " %s", combineName(a.kind));
+        absl::StrAppendFormat(&out_, " %s, ", typeName(op.elemType()));
+        operands(op, 0, op.operandCount());
+        colonType(operandType(op, 0));
+        absl::StrAppendFormat(&out_, " %s", orderName(a.order));
+        if (op.form() == Form::AtomicCas) {
+          absl::StrAppendFormat(&out_, " %s", orderName(a.failureOrder));
         }
-        absl::StrAppendFormat(&out_, "} %s", kOrderNames[static_cast<int>(b.order)]);
+        absl::StrAppendFormat(&out_, " %s", enumName(a.scope));
+        break;
+      }
+      case Form::SubgroupIndex:
+        colonType(op.resultType());
+        break;
+      case Form::SubgroupReduce:
+        absl::StrAppendFormat(&out_, " %s", combineName(op.combineKind()));
+        [[fallthrough]];
+      case Form::SubgroupLane:
+      case Form::SubgroupBallot:
+        out_ += ' ';
+        operands(op, 0, op.operandCount());
+        colonType(op.resultType());
+        break;
+      case Form::SubgroupVote:
+      case Form::AccCommit:
+        out_ += ' ';
+        operands(op, 0, op.operandCount());
+        break;
+      case Form::AsyncCopy: {
+        AsyncAttr a = op.async();
+        out_ += ' ';
+        operands(op, 0, op.operandCount());
+        absl::StrAppendFormat(&out_, ", %d x %s transaction %d", a.count, typeName(op.elemType()),
+                              a.transaction);
+        if (a.cacheGlobal) out_ += " cache global";
+        break;
+      }
+      case Form::AsyncCommit:
+        break;
+      case Form::AsyncWait:
+        absl::StrAppendFormat(&out_, " %d", op.waitCount());
+        break;
+      case Form::Encode:
+      case Form::Decode:
+        absl::StrAppendFormat(&out_, " %s", floatFormatInfo(op.narrow().format).name);
+        if (op.form() == Form::Encode) out_ += op.narrow().saturate ? " sat " : " nosat ";
+        if (op.form() == Form::Decode) out_ += ' ';
+        operands(op, 0, op.operandCount());
+        colonType(op.form() == Form::Encode ? operandType(op, 0) : op.resultType());
+        break;
+      case Form::Mma:
+      case Form::Epilogue:
+      case Form::Transfer:
+        tensor(op);
+        break;
+      case Form::FuncAddr:
+        out_ += " @";
+        symbol(op.callee() ? op.callee()->name() : std::string_view());
+        colonType(op.resultType());
+        break;
+      case Form::CallIndirect:
+        out_ += ' ';
+        operands(op, 0, 1);
+        arguments(op, 1);
+        if (!op.resultType().isVoid()) colonType(op.resultType());
+        break;
+      case Form::Launch: {
+        LaunchAttr l = op.launch();
+        if (l.hasHandle()) {
+          out_ += ' ';
+          operands(op, 0, 1);
+        } else {
+          out_ += " @";
+          symbol(l.kernel->name());
+        }
+        out_ += " grid(";
+        operands(op, l.gridOperand(), 3);
+        out_ += ") block(";
+        operands(op, l.gridOperand() + 3, 3);
+        out_ += ')';
+        if (l.hasShared) {
+          out_ += " shared(";
+          operands(op, l.sharedOperand(), 1);
+          out_ += ')';
+        }
+        if (l.hasStream) {
+          out_ += " stream(";
+          operands(op, l.streamOperand(), 1);
+          out_ += ')';
+        }
+        out_ += ' ';
+        arguments(op, l.firstArgument());
         break;
       }
       case Form::Call:
         out_ += " @";
         symbol(op.callee() ? op.callee()->name() : std::string_view());
-        out_ += '(';
-        operands(op, 0, op.operandCount());
-        out_ += ')';
+        arguments(op, 0);
         if (!op.resultType().isVoid()) colonType(op.resultType());
         break;
       case Form::Jump:
@@ -295,8 +389,63 @@ class Printer {
   void operands(const Operation& op, unsigned first, unsigned count) {
     for (unsigned i = 0; i < count; ++i) {
       if (i) out_ += ", ";
-      value(op.operand(first + i));
+      value(first + i < op.operandCount() ? op.operand(first + i) : nullptr);
     }
+  }
+
+  // '(' the operands from `first` on ')'
+  void arguments(const Operation& op, unsigned first) {
+    out_ += '(';
+    if (op.operandCount() > first) operands(op, first, op.operandCount() - first);
+    out_ += ')';
+  }
+
+  void regions(uint8_t mask) {
+    out_ += " {";
+    bool first = true;
+    for (const FlagName& r : kRegionNames) {
+      if (!(mask & r.flag)) continue;
+      if (!first) out_ += ", ";
+      first = false;
+      out_ += r.name;
+    }
+    out_ += '}';
+  }
+
+  // The printer is also for operations that the verifier refuses.
+  static std::string_view orderName(MemoryOrder order) {
+    size_t i = static_cast<size_t>(order);
+    return i < kOrderNames.size() ? kOrderNames[i] : "?";
+  }
+  static std::string_view combineName(CombineKind kind) {
+    size_t i = static_cast<size_t>(kind);
+    return i < kCombineNames.size() ? kCombineNames[i] : "?";
+  }
+
+  void tensor(const Operation& op) {
+    const SlotSet slots = op.tensor().slots;
+    out_ += ' ';
+    unsigned i = 0;
+    for (int s = 0; s < kSlotCount; ++s) {
+      if (!slots.has(static_cast<Slot>(s))) continue;
+      if (i > 0) out_ += ", ";
+      out_ += slotName(static_cast<Slot>(s));
+      out_ += '=';
+      value(i < op.operandCount() ? op.operand(i) : nullptr);
+      ++i;
+    }
+    out_ += ' ';
+    switch (op.form()) {
+      case Form::Mma:
+        printDescriptor(out_, op.mmaDesc(), mmaUse(op.opcode()), slots);
+        break;
+      case Form::Epilogue:
+        printDescriptor(out_, op.epilogueDesc(), op.opcode() == Opcode::TensorAccEpilogue, slots);
+        break;
+      default:
+        printDescriptor(out_, op.transferDesc());
+    }
+    if (op.result()) colonType(op.resultType());
   }
 
   void edge(const Operation& op, unsigned i) {

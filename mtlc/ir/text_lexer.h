@@ -7,6 +7,7 @@
 #include <string>
 #include <string_view>
 
+#include "mtlc/ir/types.h"
 #include "mtlc/support/diagnostics.h"
 #include "mtlc/support/source.h"
 
@@ -66,6 +67,12 @@ class Lexer {
   bool freshLine_ = true;
   Token token_;
 };
+
+// A type at the lexer's place; nullopt after a diagnostic.
+std::optional<Type> parseType(Lexer& lexer, DiagnosticEngine& diags, bool allowVoid = false);
+
+// The bits of a constant of `type`; false after a diagnostic when the token is none.
+bool parseLiteral(const Token& literal, Type type, uint64_t& bits, DiagnosticEngine& diags);
 
 // For messages: "'%x'", "end of file".
 std::string describe(const Token& token);

@@ -32,6 +32,11 @@ inline constexpr std::array<std::string_view, 3> kDimNames = {"x", "y", "z"};
 inline constexpr std::array<std::string_view, 4> kInlineNames = {"", "inline", "inline_always",
                                                                  "noinline"};
 
+// Indexed by CombineKind.
+inline constexpr std::array<std::string_view, 13> kCombineNames = {
+    "add", "sub", "smin",     "smax", "umin", "umax", "and",
+    "or",  "xor", "exchange", "fadd", "fmin", "fmax"};
+
 // Characters of %value, ^block and @function names that need no quotes.
 constexpr bool isNameChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

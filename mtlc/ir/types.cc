@@ -2,8 +2,8 @@
 
 namespace mtlc::ir {
 namespace {
-constexpr std::string_view kKindNames[kTypeKindCount] = {"void", "i1",   "i8",  "i16", "i32", "i64",
-                                                         "f16",  "bf16", "f32", "f64", "ptr"};
+constexpr std::string_view kKindNames[kTypeKindCount] = {
+    "void", "i1", "i8", "i16", "i32", "i64", "f16", "bf16", "f32", "f64", "ptr", "tile"};
 constexpr std::string_view kSpaceNames[kSpaceCount] = {"generic", "global", "workgroup", "private",
                                                        "constant"};
 }  // namespace
@@ -16,6 +16,10 @@ std::string typeName(Type type) {
     name += '<';
     name += spaceName(type.space());
     name += '>';
+  } else if (type.isTile()) {
+    name += '<' + std::to_string(type.tileRows()) + 'x' + std::to_string(type.tileCols()) + 'x';
+    name += elementInfo(type.tileFormat()).name;
+    name += type.tileOfWorkgroup() ? ", workgroup>" : ">";
   }
   return name;
 }
@@ -23,7 +27,7 @@ std::string typeName(Type type) {
 std::optional<Type> scalarTypeFromName(std::string_view name) {
   for (int i = 0; i < kTypeKindCount; ++i) {
     TypeKind kind = static_cast<TypeKind>(i);
-    if (kind != TypeKind::Ptr && kKindNames[i] == name) return Type(kind);
+    if (kind != TypeKind::Ptr && kind != TypeKind::Tile && kKindNames[i] == name) return Type(kind);
   }
   return std::nullopt;
 }

@@ -8,6 +8,13 @@
 //   V06 dominance               V14 barrier                  V22 dimensions
 //   V07 type class              V15 call                     V23 launch bounds
 //   V08 operand types agree     V16 ret
+//
+//   V24 atomics                 V28 encode and decode     V32 launches
+//   V25 fence                   V29 tensor operands       V33 func.addr, call.indirect
+//   V26 subgroup operations     V30 tensor descriptors
+//   V27 async staging           V31 tiles
+//
+// V24 to V33 are in verifier_gpu.cc.
 
 #include "mtlc/ir/verifier.h"
 
@@ -17,6 +24,7 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_format.h"
 #include "mtlc/ir/dominance.h"
+#include "mtlc/ir/verifier_gpu.h"
 
 namespace mtlc::ir {
 namespace {
@@ -40,9 +48,15 @@ bool inClass(Type t, TypeClass c) {
     case TypeClass::Scalar:
       return t.isScalar();
     case TypeClass::AnyValue:
-      return !t.isVoid();
+      return t.isStorable();
     case TypeClass::Ptr:
       return t.isPtr();
+    case TypeClass::Word:
+      return t == kI32 || t == kF32;
+    case TypeClass::Payload:
+      return t.isScalar() && t.bits() >= 16;
+    case TypeClass::Tile:
+      return t.isTile();
   }
   return false;
 }
@@ -69,6 +83,12 @@ std::string_view className(TypeClass c) {
       return "a scalar or a pointer";
     case TypeClass::Ptr:
       return "a pointer";
+    case TypeClass::Word:
+      return "i32 or f32";
+    case TypeClass::Payload:
+      return "an integer or float of 16 to 64 bits";
+    case TypeClass::Tile:
+      return "a tile";
   }
   return "";
 }
@@ -81,19 +101,41 @@ int operandCount(Form form) {
     case Form::Alloc:
     case Form::AllocDynamic:
     case Form::Barrier:
+    case Form::Fence:
+    case Form::SubgroupIndex:
+    case Form::AsyncCommit:
+    case Form::AsyncWait:
+    case Form::FuncAddr:
       return 0;
     case Form::Unary:
     case Form::Cast:
     case Form::Load:
+    case Form::AtomicLoad:
+    case Form::SubgroupReduce:
+    case Form::SubgroupVote:
+    case Form::Encode:
+    case Form::Decode:
+    case Form::AccCommit:
       return 1;
     case Form::Binary:
     case Form::Compare:
     case Form::PtrAdd:
     case Form::Store:
+    case Form::AtomicStore:
+    case Form::AtomicRmw:
+    case Form::SubgroupLane:
+    case Form::SubgroupBallot:
+    case Form::AsyncCopy:
       return 2;
     case Form::Ternary:
     case Form::Select:
+    case Form::AtomicCas:
       return 3;
+    case Form::Mma:
+    case Form::Epilogue:
+    case Form::Transfer:
+    case Form::CallIndirect:
+    case Form::Launch:
     case Form::Call:
     case Form::Jump:
     case Form::Branch:
@@ -178,8 +220,9 @@ class Verifier {
            absl::StrFormat("kernel @%s returns %s", f.name(), typeName(f.resultType())));
     }
     for (Type t : f.paramTypes()) {
-      if (t.isVoid()) {
-        fail(DiagId::VerifyV21, f.loc(), absl::StrFormat("@%s has a void parameter", f.name()));
+      if (!t.isStorable()) {
+        fail(DiagId::VerifyV21, f.loc(),
+             absl::StrFormat("@%s has a parameter of type %s", f.name(), typeName(t)));
       } else if (f.isKernel() && t.isPtr() && t.space() == Space::Private) {
         fail(DiagId::VerifyV18, f.loc(),
              absl::StrFormat("kernel @%s takes a pointer to private memory", f.name()));
@@ -193,6 +236,9 @@ class Verifier {
 
   void function(const Function& f) {
     signature(f);
+    if (f.resultType().isTile()) {
+      fail(DiagId::VerifyV31, f.loc(), absl::StrFormat("@%s returns a tile", f.name()));
+    }
     if (f.isDeclaration()) {
       if (f.isKernel()) {
         fail(DiagId::VerifyV18, f.loc(), absl::StrFormat("kernel @%s has no body", f.name()));
@@ -394,7 +440,7 @@ class Verifier {
       case Form::PtrAdd:
         if (!wantPointer(op, 0)) return;
         wantResult(op, op.operand(0)->type());
-        if (op.operand(1)->type() != kI64 || op.elemType().isVoid()) {
+        if (op.operand(1)->type() != kI64 || !op.elemType().isStorable()) {
           fail(DiagId::VerifyV11, op,
                absl::StrFormat("index is %s, element %s", typeName(op.operand(1)->type()),
                                typeName(op.elemType())));
@@ -427,6 +473,30 @@ class Verifier {
         }
         return;
       }
+      case Form::Fence:
+      case Form::AtomicLoad:
+      case Form::AtomicStore:
+      case Form::AtomicRmw:
+      case Form::AtomicCas:
+      case Form::SubgroupIndex:
+      case Form::SubgroupLane:
+      case Form::SubgroupReduce:
+      case Form::SubgroupBallot:
+      case Form::SubgroupVote:
+      case Form::AsyncCopy:
+      case Form::AsyncCommit:
+      case Form::AsyncWait:
+      case Form::Encode:
+      case Form::Decode:
+      case Form::Mma:
+      case Form::Epilogue:
+      case Form::Transfer:
+      case Form::AccCommit:
+      case Form::FuncAddr:
+      case Form::CallIndirect:
+      case Form::Launch:
+        verifyGpuOperation(op, known_, diags_);
+        return;
       case Form::Call:
         call(op);
         return;
@@ -454,7 +524,7 @@ class Verifier {
 
   void memory(const Operation& op) {
     MemAttr m = op.mem();
-    if (op.elemType().isVoid()) fail(DiagId::VerifyV12, op, "has no element type");
+    if (!op.elemType().isStorable()) fail(DiagId::VerifyV12, op, "has no element type");
     if (!std::has_single_bit(m.align) || m.align > 4096) {
       fail(DiagId::VerifyV12, op,
            absl::StrFormat("alignment %d is no power of two up to 4096", m.align));

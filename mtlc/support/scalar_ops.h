@@ -191,6 +191,16 @@ inline uint64_t fconv(FloatKind from, FloatKind to, uint64_t a) {
   return fromDouble(to, toDouble(from, a));
 }
 
+// The code of a value of `kind` in a narrow format; see encodeFloat().
+inline uint64_t encode(FloatKind kind, FloatFormat format, bool saturate, uint64_t a) {
+  return encodeFloat(format, toDouble(kind, a),
+                     saturate ? FloatOverflow::Saturate : FloatOverflow::Default);
+}
+// The value of a code, rounded once to `kind`.
+inline uint64_t decode(FloatFormat format, FloatKind kind, uint64_t code) {
+  return fromDouble(kind, decodeFloat(format, code));
+}
+
 // ---- Floats: arithmetic ----
 
 namespace internal {

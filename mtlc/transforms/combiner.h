@@ -64,6 +64,7 @@ class Combiner {
   void pushUsers(ir::Value* value);
   void visit(ir::Operation* op);
   void eraseDead(ir::Operation* op);
+  void lostUse(ir::Value* value);
   void replace(ir::Operation* op, ir::Value* value);
   ir::Value* applyRules(ir::Operation& op);
   bool simplifyBranch(ir::Operation* br);

@@ -246,6 +246,38 @@ std::optional<uint64_t> foldOperation(Opcode opcode, Type from, Type to, uint8_t
       return scalar::uitof(floatKind(to), from.bits(), a);
 
     case Opcode::Const:
+    case Opcode::Fence:
+    case Opcode::AtomicLoad:
+    case Opcode::AtomicStore:
+    case Opcode::AtomicRmw:
+    case Opcode::AtomicCas:
+    case Opcode::SubgroupLocalId:
+    case Opcode::SubgroupSize:
+    case Opcode::SubgroupBroadcast:
+    case Opcode::SubgroupShuffle:
+    case Opcode::SubgroupReduce:
+    case Opcode::SubgroupScanInclusive:
+    case Opcode::SubgroupScanExclusive:
+    case Opcode::SubgroupBallot:
+    case Opcode::SubgroupAny:
+    case Opcode::SubgroupAll:
+    case Opcode::AsyncCopy:
+    case Opcode::AsyncCommit:
+    case Opcode::AsyncWait:
+    case Opcode::Encode:
+    case Opcode::Decode:
+    case Opcode::TensorMma:
+    case Opcode::TensorMatmul:
+    case Opcode::TensorEpilogue:
+    case Opcode::TensorTransfer:
+    case Opcode::TensorAccBegin:
+    case Opcode::TensorAccMma:
+    case Opcode::TensorAccEpilogue:
+    case Opcode::TensorAccCommit:
+    case Opcode::FuncAddr:
+    case Opcode::CallIndirect:
+    case Opcode::Launch:
+    case Opcode::LaunchStatus:
     case Opcode::PtrToInt:
     case Opcode::IntToPtr:
     case Opcode::SpaceCast:

@@ -225,6 +225,11 @@ class ValueNumbering {
       case ir::Form::GpuIndex:
         key.payload = static_cast<uint64_t>(op.dim());
         break;
+      case ir::Form::Encode:
+      case ir::Form::Decode:
+      case ir::Form::FuncAddr:
+        key.payload = op.payload();
+        break;
       default:
         break;
     }
@@ -521,11 +526,11 @@ class ValueNumbering {
   void processEffect(Operation& op) {
     if (op.isTerminator() || op.info().effect == ir::Effect::None) return;
     for (uint32_t c = 0; c < lastStore_.size(); ++c) {
-      if (op.opcode() == Opcode::Call ? classes_.mayCallWrite(c) : classes_.isShared(c)) {
+      if (ir::isCall(op) ? classes_.mayCallWrite(c) : classes_.isShared(c)) {
         lastStore_[c] = nullptr;
       }
     }
-    if (op.opcode() == Opcode::Call) {
+    if (ir::isCall(op)) {
       memory_.call();
     } else {
       memory_.barrier();

@@ -9,6 +9,9 @@
 // for `x - c`, `x << k` for `x * 2^k`; constant offsets outermost in address computations; branches
 // on the condition itself rather than on its inverse.
 
+#include <algorithm>
+
+#include "absl/container/inlined_vector.h"
 #include "mtlc/transforms/combiner.h"
 #include "mtlc/transforms/fold.h"
 
@@ -72,12 +75,18 @@ void Combiner::pushUsers(Value* value) {
   for (Use* u = value->firstUse(); u; u = u->next()) push(u->owner());
 }
 
+// Rules ask whether an operand has one use only: what becomes so is worth another look at its user.
+void Combiner::lostUse(Value* value) {
+  if (Operation* def = value->def()) push(def);
+  if (value->hasOneUse()) push(value->firstUse()->owner());
+}
+
 void Combiner::eraseDead(Operation* op) {
   // Iterative: each operand that loses its last use comes up as dead itself.
-  for (Use& u : op->uses()) {
-    if (Operation* def = u.value()->def()) push(def);
-  }
+  absl::InlinedVector<Value*, 4> operands;
+  for (Use& u : op->uses()) operands.push_back(u.value());
   op->erase();
+  for (Value* v : operands) lostUse(v);
   changed_ = true;
   context_.count(Stat::OperationsFolded);
 }
@@ -205,6 +214,9 @@ void Combiner::visit(Operation* op) {
     }
   }
   inPlace_ = false;
+  Value* before[3] = {};
+  const unsigned operands = std::min(op->operandCount(), 3u);
+  for (unsigned i = 0; i < operands; ++i) before[i] = op->operand(i);
   Value* result = applyRules(*op);
   if (result && result != op->result()) {
     replace(op, result);
@@ -213,6 +225,9 @@ void Combiner::visit(Operation* op) {
     context_.count(Stat::OperationsFolded);
     push(op);
     if (result) pushUsers(result);
+    for (unsigned i = 0; i < operands; ++i) {
+      if (before[i] != op->operand(i)) lostUse(before[i]);
+    }
   }
 }
 

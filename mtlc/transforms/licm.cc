@@ -113,8 +113,8 @@ class LoopInvariantMotion {
         for (uint32_t c = 0; c < classes_->size(); ++c) {
           const bool hit = op.opcode() == Opcode::Store
                                ? classes_->overlap(classes_->classOf(op.operand(1)), c)
-                           : op.opcode() == Opcode::Call ? classes_->mayCallWrite(c)
-                                                         : classes_->isShared(c);
+                           : ir::isCall(op) ? classes_->mayCallWrite(c)
+                                            : classes_->isShared(c);
           if (hit) writes_[innermost][c] = true;
         }
       }

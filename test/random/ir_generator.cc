@@ -247,6 +247,9 @@ class FunctionGenerator {
         break;
       case ir::TypeClass::Ptr:
       case ir::TypeClass::None:
+      case ir::TypeClass::Word:
+      case ir::TypeClass::Payload:
+      case ir::TypeClass::Tile:
         return;
     }
     // Mathematical functions expand to a hundred operations each.

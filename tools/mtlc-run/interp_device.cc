@@ -23,6 +23,28 @@ size_t classOf(ir::Opcode opcode) {
     case ir::Form::Store:
     case ir::Form::PtrAdd:
       return 3;
+    case ir::Form::Fence:
+    case ir::Form::AtomicLoad:
+    case ir::Form::AtomicStore:
+    case ir::Form::AtomicRmw:
+    case ir::Form::AtomicCas:
+    case ir::Form::SubgroupIndex:
+    case ir::Form::SubgroupLane:
+    case ir::Form::SubgroupReduce:
+    case ir::Form::SubgroupBallot:
+    case ir::Form::SubgroupVote:
+    case ir::Form::AsyncCopy:
+    case ir::Form::AsyncCommit:
+    case ir::Form::AsyncWait:
+    case ir::Form::Encode:
+    case ir::Form::Decode:
+    case ir::Form::Mma:
+    case ir::Form::Epilogue:
+    case ir::Form::Transfer:
+    case ir::Form::AccCommit:
+    case ir::Form::FuncAddr:
+    case ir::Form::CallIndirect:
+    case ir::Form::Launch:
     case ir::Form::Barrier:
     case ir::Form::Call:
     case ir::Form::Jump:

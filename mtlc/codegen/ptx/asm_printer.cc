@@ -78,6 +78,7 @@ std::string_view paramType(Type type, bool kernel) {
     case ir::TypeKind::Ptr:
       return kernel ? ".u64" : ".b64";
     case ir::TypeKind::Void:
+    case ir::TypeKind::Tile:
       break;
   }
   return "";

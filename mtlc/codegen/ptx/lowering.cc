@@ -34,6 +34,7 @@ RegClass FunctionLowering::classOf(Type type) const {
       return isNarrowPointer(type) ? RegClass::B32 : RegClass::B64;
     case TypeKind::I64:
     case TypeKind::Void:
+    case TypeKind::Tile:
       break;
   }
   return RegClass::B64;
@@ -491,6 +492,39 @@ void FunctionLowering::lowerOp(Operation& op) {
     case Opcode::AllocPrivate:
     case Opcode::AllocDynamic:
       return lowerAlloc(op);
+    case Opcode::Fence:
+    case Opcode::AtomicLoad:
+    case Opcode::AtomicStore:
+    case Opcode::AtomicRmw:
+    case Opcode::AtomicCas:
+    case Opcode::SubgroupLocalId:
+    case Opcode::SubgroupSize:
+    case Opcode::SubgroupBroadcast:
+    case Opcode::SubgroupShuffle:
+    case Opcode::SubgroupReduce:
+    case Opcode::SubgroupScanInclusive:
+    case Opcode::SubgroupScanExclusive:
+    case Opcode::SubgroupBallot:
+    case Opcode::SubgroupAny:
+    case Opcode::SubgroupAll:
+    case Opcode::AsyncCopy:
+    case Opcode::AsyncCommit:
+    case Opcode::AsyncWait:
+    case Opcode::Encode:
+    case Opcode::Decode:
+    case Opcode::TensorMma:
+    case Opcode::TensorMatmul:
+    case Opcode::TensorEpilogue:
+    case Opcode::TensorTransfer:
+    case Opcode::TensorAccBegin:
+    case Opcode::TensorAccMma:
+    case Opcode::TensorAccEpilogue:
+    case Opcode::TensorAccCommit:
+    case Opcode::FuncAddr:
+    case Opcode::CallIndirect:
+    case Opcode::Launch:
+    case Opcode::LaunchStatus:
+      return;  // Refused by needOp().
     case Opcode::Barrier:
       append(MachineOp::BarSync, PtxType::None, Opnd(), {});
       return;
