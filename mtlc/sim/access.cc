@@ -54,7 +54,19 @@ struct Resolver {
                             : MemFault::outOfBounds;
         return fault(lane, what, asked == Space::generic ? Space::global : asked, given);
       }
-      cached = a;
+      // Accesses to the heap are looked at one by one: blocks lie beside each other there.
+      LaunchState& launch = *w.block->launch;
+      if (a == launch.heap.memory() && launch.goOnAfterFault) {
+        DeviceHeap::Place place = launch.heap.place(given, bytes);
+        if (place != DeviceHeap::Place::inside) {
+          return fault(
+              lane,
+              place == DeviceHeap::Place::freed ? MemFault::useAfterFree : MemFault::outOfBounds,
+              Space::global, given);
+        }
+      } else {
+        cached = a;
+      }
     }
     if (a->kind == AllocationKind::constant && kind != AccessKind::load) {
       return fault(lane, MemFault::readOnly, Space::constant, given);

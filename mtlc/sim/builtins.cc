@@ -223,6 +223,17 @@ bool assertFail(Warp& w, const Instr& in, const CallSite& site, unsigned lane) {
   return false;
 }
 
+void allocate(Warp& w, const CallSite& site, unsigned lane) {
+  LaunchState& launch = *w.block->launch;
+  uint64_t bytes = argument(w, site.arguments[0], lane);
+  uint64_t address = launch.heap.allocate(bytes);
+  result(w, site, lane, address);
+  if (address == 0) return;
+  for (Observer* o : launch.observers) {
+    o->allocated(*launch.heap.memory(), address - launch.heap.memory()->begin, bytes);
+  }
+}
+
 }  // namespace
 
 bool runBuiltin(Warp& w, const Instr& in, const CallSite& site) {
@@ -242,11 +253,11 @@ bool runBuiltin(Warp& w, const Instr& in, const CallSite& site) {
       case Builtin::assertFail:
         return assertFail(w, in, site, lane);
       case Builtin::malloc:
-        result(w, site, lane, launch.heapAllocate(argument(w, site.arguments[0], lane)));
+        allocate(w, site, lane);
         break;
       case Builtin::free: {
         uint64_t address = argument(w, site.arguments[0], lane);
-        if (address != 0 && !launch.heapFree(address)) {
+        if (address != 0 && !launch.heap.free(address)) {
           reportFault(w, in, lane, DiagId::SimBadFree, {hexText(address)});
           return false;
         }
@@ -256,6 +267,7 @@ bool runBuiltin(Warp& w, const Instr& in, const CallSite& site) {
         break;
     }
   }
+  for (Observer* o : launch.observers) o->builtinReturned(w, in, w.active);
   return true;
 }
 

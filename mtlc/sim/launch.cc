@@ -183,7 +183,9 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   for (const InstrRow* row : rowsOf("bar")) {
     if (row->family == Family::warpSync) launch.warpSyncRow = row->index;
   }
-  if (launch.program->usesHeap) launch.heap = memory_.allocate(kHeapBytes, 256, "the device heap");
+  if (launch.program->usesHeap) {
+    launch.heap.open(memory_.allocate(kHeapBytes, 256, "the device heap"));
+  }
 
   unsigned threads =
       config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
@@ -228,7 +230,7 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
       for (size_t i = 0; i < w.rowCounts.size(); ++i) result.stats.byRow[i] += w.rowCounts[i];
     }
   }
-  if (launch.heap != nullptr) memory_.free(launch.heap->begin);
+  if (launch.heap.memory() != nullptr) memory_.free(launch.heap.memory()->begin);
   result.status = static_cast<LaunchStatus>(launch.status.load());
   if (result.status == LaunchStatus::ok && !launch.reports.empty())
     result.status = LaunchStatus::faulted;

@@ -5,12 +5,12 @@
 #define MTLC_SIM_LAUNCH_STATE_H_
 
 #include <atomic>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <vector>
 
 #include "mtlc/sim/device.h"
+#include "mtlc/sim/heap.h"
 #include "mtlc/sim/observer.h"
 #include "mtlc/sim/state.h"
 
@@ -24,7 +24,7 @@ struct LaunchState {
   const LaunchConfig* config = nullptr;
   const DeviceLimits* limits = nullptr;
   DeviceMemory* memory = nullptr;
-  Allocation* heap = nullptr;  // Of programs that call malloc.
+  DeviceHeap heap;  // Has memory in programs that call malloc.
   const Module* module = nullptr;
   std::vector<Observer*> observers;             // All of the launch.
   std::vector<Observer*> instructionObservers;  // Those that want every instruction.
@@ -44,11 +44,6 @@ struct LaunchState {
   std::mutex printMutex;
   std::mutex wideAtomicMutex;
 
-  // The device heap of malloc() in kernels: an allocation of the launch. Thread-safe; 0 when it is
-  // full.
-  uint64_t heapAllocate(uint64_t bytes);
-  bool heapFree(uint64_t address);
-
   // Records a report, or counts it when one of the same kind, id and place is known. Thread-safe.
   void report(Report report, uint32_t pc, uint32_t otherPc = kNever);
   void finish(LaunchStatus why);  // Sets the status once and asks all workers to stop.
@@ -59,10 +54,6 @@ struct LaunchState {
 
  private:
   std::vector<std::array<uint64_t, 2>> reportKeys_;
-  std::mutex heapMutex_;
-  std::map<uint64_t, uint64_t> heapFree_;  // Begin and size of free ranges.
-  std::map<uint64_t, uint64_t> heapUsed_;
-  bool heapReady_ = false;
 };
 
 // Reports a memory fault of one lane; sets w.fault unless the launch goes on after faults.

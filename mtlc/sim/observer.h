@@ -96,6 +96,11 @@ class Observer {
                       const Frame& /*callee*/) {}
   virtual void returned(Warp&, const Instr&, LaneMask, const Frame& /*caller*/,
                         const Frame& /*callee*/) {}
+  // A function that the simulator itself provides wrote its results.
+  virtual void builtinReturned(Warp&, const Instr&, LaneMask) {}
+  // malloc() of a kernel gave out this range of the device heap; nobody used it since its last
+  // free().
+  virtual void allocated(const Allocation& /*heap*/, uint64_t /*offset*/, uint64_t /*bytes*/) {}
   virtual void exited(Warp&, const Instr&, LaneMask) {}
 };
 

@@ -62,6 +62,7 @@ std::string whereabouts(const LaunchState& launch, Warp& w, Space space, uint64_
   AddressInfo info = launch.memory->describe(address);
   if (info.allocation == nullptr) return "in no allocation";
   const Allocation& a = *info.allocation;
+  if (&a == launch.heap.memory() && info.distance == 0) return launch.heap.describe(address);
   std::string name =
       (a.live ? "'" : "freed '") + a.name + "' (" + std::to_string(a.size()) + " bytes)";
   if (info.distance == 0) {
@@ -222,48 +223,6 @@ void emitReport(const Report& r, DiagnosticEngine& diags) {
   for (size_t i = 0; i < r.waiting.size() && i < 32; ++i) {
     d.note(SourceRange(r.waiting[i].ptx), "waiting here: " + describePlace(r.waiting[i]));
   }
-}
-
-uint64_t LaunchState::heapAllocate(uint64_t bytes) {
-  if (heap == nullptr) return 0;
-  std::lock_guard lock(heapMutex_);
-  if (!heapReady_) {
-    heapReady_ = true;
-    heapFree_[heap->begin] = heap->size();
-  }
-  if (bytes > heap->size()) return 0;
-  uint64_t size = (bytes + 15) / 16 * 16 + (bytes == 0 ? 16 : 0);
-  for (auto it = heapFree_.begin(); it != heapFree_.end(); ++it) {
-    if (it->second < size) continue;
-    uint64_t address = it->first, rest = it->second - size;
-    heapFree_.erase(it);
-    if (rest != 0) heapFree_[address + size] = rest;
-    heapUsed_[address] = size;
-    return address;
-  }
-  return 0;
-}
-
-bool LaunchState::heapFree(uint64_t address) {
-  std::lock_guard lock(heapMutex_);
-  auto it = heapUsed_.find(address);
-  if (it == heapUsed_.end()) return false;
-  uint64_t size = it->second;
-  heapUsed_.erase(it);
-  auto at = heapFree_.emplace(address, size).first;
-  auto next = std::next(at);
-  if (next != heapFree_.end() && at->first + at->second == next->first) {
-    at->second += next->second;
-    heapFree_.erase(next);
-  }
-  if (at != heapFree_.begin()) {
-    auto prior = std::prev(at);
-    if (prior->first + prior->second == at->first) {
-      prior->second += at->second;
-      heapFree_.erase(at);
-    }
-  }
-  return true;
 }
 
 }  // namespace mtlc::sim

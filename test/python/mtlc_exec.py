@@ -83,6 +83,7 @@ class Result:
 
     returncode: int
     stderr: str
+    stdout: str = ""  # What the kernel printed.
     _buffers: dict[int, np.ndarray] = field(default_factory=dict)
 
     def __getitem__(self, argument: Argument) -> np.ndarray:
@@ -150,7 +151,7 @@ def launch(
             outputs[index] = mtlc_testing.scratch(f"exec{next(_counter)}.npy")
             command.append(f"--out={index}:{outputs[index]}")
     done = mtlc_testing.run("mtlc-run", *command, timeout=timeout)
-    result = Result(done.returncode, done.stderr)
+    result = Result(done.returncode, done.stderr, done.stdout)
     for index, file in outputs.items():
         if not os.path.exists(file):
             continue

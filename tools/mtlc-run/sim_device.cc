@@ -1,6 +1,7 @@
 #include "tools/mtlc-run/sim_device.h"
 
 #include <algorithm>
+#include <cstdio>
 #include <cstring>
 #include <limits>
 #include <span>
@@ -66,6 +67,7 @@ class SimDevice : public Device {
     config.threads = request.threads;
     config.seed = request.seed;
     config.maxSteps = request.maxSteps;
+    config.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
     if (request.trace) {
       config.trace = true;
       config.traceBlock = array3(request.trace->first);

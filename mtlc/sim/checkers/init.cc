@@ -184,6 +184,23 @@ class InitChecker : public Observer {
     }
   }
 
+  void builtinReturned(Warp& w, const Instr& in, LaneMask mask) override {
+    for (const CallValue& v : w.block->program->calls[in.ext].results) {
+      if (v.ref != kNoRef) {
+        define(w, v.ref, mask);
+        continue;
+      }
+      for (LaneMask m = mask; m != 0; m &= m - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+        std::memset(localShadow(w, lane) + w.frame->localBase + v.offset, 0, v.bytes);
+      }
+    }
+  }
+
+  void allocated(const Allocation& heap, uint64_t offset, uint64_t bytes) override {
+    if (heap.undefined != nullptr) std::memset(heap.undefined.get() + offset, 0xff, bytes);
+  }
+
  private:
   struct Origin {
     uint32_t pc;

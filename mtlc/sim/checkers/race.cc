@@ -131,6 +131,15 @@ class Cells {
     return {p.writeTag + in, p.writeInfo + in, p.readTag + in, p.readInfo + in};
   }
 
+  // The range counts as never accessed.
+  void forget(uint64_t offset, uint64_t bytes) {
+    for (uint64_t cell = offset >> shift_; cell << shift_ < offset + bytes; ++cell) {
+      size_t page = cell / kPageCells, in = cell % kPageCells;
+      if (page >= pages_.size() || pages_[page] == nullptr) continue;
+      pages_[page]->writeTag[in] = pages_[page]->readTag[in] = 0;
+    }
+  }
+
  private:
   struct Page {
     uint64_t writeTag[kPageCells] = {};
@@ -201,6 +210,10 @@ class RaceChecker : public Observer {
       unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
       laneAccess(w, a, cells, s, perLane, lane);
     }
+  }
+
+  void allocated(const Allocation& heap, uint64_t offset, uint64_t bytes) override {
+    globalCells(heap).forget(offset, bytes);
   }
 
   void sync(Warp& w, const SyncEvent& e) override {

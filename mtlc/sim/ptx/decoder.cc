@@ -110,10 +110,7 @@ void KernelDecoder::scanName(std::string_view name) {
   const ModuleSymbol* s = symbols_.find(name);
   if (s == nullptr) return;
   if (s->kind == ModuleSymbol::Kind::function) {
-    if (s->function->hasBody && !s->function->isEntry &&
-        functionIndex_.emplace(s->function, static_cast<uint32_t>(reachable_.size())).second) {
-      reachable_.push_back(s->function);
-    }
+    scanFunction(*s->function);
     return;
   }
   if (s->variable->space != Mod::shared) return;
@@ -127,6 +124,13 @@ void KernelDecoder::scanName(std::string_view name) {
   }
 }
 
+void KernelDecoder::scanFunction(const Function& f) {
+  if (f.hasBody && !f.isEntry &&
+      functionIndex_.emplace(&f, static_cast<uint32_t>(reachable_.size())).second) {
+    reachable_.push_back(&f);
+  }
+}
+
 void KernelDecoder::scanOperand(const Operand& o) {
   if (!o.name.empty()) scanName(o.name);
   for (const Operand& e : o.elements) scanOperand(e);
@@ -137,6 +141,7 @@ void KernelDecoder::scanOperand(const Operand& o) {
 void KernelDecoder::scan(const Function& kernel) {
   reachable_.push_back(&kernel);
   functionIndex_.emplace(&kernel, 0);
+  bool takenScanned = false;
   for (size_t i = 0; i < reachable_.size(); ++i) {
     const Function& f = *reachable_[i];
     for (const Variable& v : f.variables) {
@@ -145,18 +150,15 @@ void KernelDecoder::scan(const Function& kernel) {
     for (const Instruction& in : f.instructions) {
       for (const Operand& o : in.operands) scanOperand(o);
       for (const Operand& o : in.callArguments) scanOperand(o);
+      // A call through a register may reach whatever has its address taken anywhere in the module.
+      if (in.opcode != "call" || in.operands.empty() || takenScanned) continue;
+      const ModuleSymbol* callee = symbols_.find(in.operands[0].name);
+      if (callee != nullptr && callee->kind == ModuleSymbol::Kind::function) continue;
+      takenScanned = true;
+      for (const Function* taken : symbols_.addressTaken()) scanFunction(*taken);
     }
     for (const auto& table : f.tables) {
       for (auto [name, loc] : table) scanName(name);
-    }
-  }
-  // Function pointers may also come from initialised memory.
-  for (const Variable& v : symbols_.module().variables) {
-    for (const InitValue& e : v.init) {
-      if (!e.symbol.empty()) {
-        const ModuleSymbol* s = symbols_.find(e.symbol);
-        if (s != nullptr && s->kind == ModuleSymbol::Kind::function) scanName(e.symbol);
-      }
     }
   }
   for (const Variable* v : dynamicShared_) {

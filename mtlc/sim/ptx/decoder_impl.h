@@ -56,6 +56,7 @@ class KernelDecoder {
   void scan(const Function& kernel);
   void scanOperand(const Operand& o);
   void scanName(std::string_view name);
+  void scanFunction(const Function& f);
   void computeStack();
 
   const ModuleSymbols& symbols_;

@@ -1,5 +1,7 @@
 #include "mtlc/sim/ptx/symbols.h"
 
+#include <unordered_set>
+
 namespace mtlc::sim::ptx {
 
 ModuleSymbols::ModuleSymbols(const Module& module, DiagnosticEngine& diags) : module_(module) {
@@ -61,6 +63,37 @@ void ModuleSymbols::setFunctionBase(uint64_t base) {
     if (s.kind == ModuleSymbol::Kind::function)
       s.address = base + s.functionIndex * kFunctionStride;
   }
+}
+
+const std::vector<const Function*>& ModuleSymbols::addressTaken() const {
+  if (addressTaken_) return *addressTaken_;
+  std::unordered_set<const Function*> known;
+  std::vector<const Function*>& out = addressTaken_.emplace();
+  auto take = [&](std::string_view name) {
+    const ModuleSymbol* s = name.empty() ? nullptr : find(name);
+    if (s != nullptr && s->kind == ModuleSymbol::Kind::function &&
+        known.insert(s->function).second) {
+      out.push_back(s->function);
+    }
+  };
+  auto initialisers = [&](const std::vector<Variable>& variables) {
+    for (const Variable& v : variables) {
+      for (const InitValue& e : v.init) take(e.symbol);
+    }
+  };
+  initialisers(module_.variables);
+  for (const Function& f : module_.functions) {
+    initialisers(f.variables);
+    for (const Instruction& in : f.instructions) {
+      if (in.opcode != "mov" && in.opcode != "call") continue;
+      for (const Operand& o : in.callArguments) take(o.name);
+      for (size_t i = 1; i < in.operands.size(); ++i) {
+        take(in.operands[i].name);
+        for (const Operand& e : in.operands[i].elements) take(e.name);
+      }
+    }
+  }
+  return out;
 }
 
 const Function* ModuleSymbols::functionAt(uint64_t address) const {

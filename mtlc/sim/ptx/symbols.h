@@ -4,6 +4,7 @@
 #define MTLC_SIM_PTX_SYMBOLS_H_
 
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
@@ -41,6 +42,9 @@ class ModuleSymbols {
   const Module& module() const { return module_; }
   // The module's function whose handle is `address`, or nullptr.
   const Function* functionAt(uint64_t address) const;
+  // Functions that may be called through a register: their names stand in an initialiser or in an
+  // operand other than the callee of a call. Found on first use; not thread-safe.
+  const std::vector<const Function*>& addressTaken() const;
   uint64_t functionBase() const { return functionBase_; }
   void setFunctionBase(uint64_t base);  // Handles are base, base + 16, …
 
@@ -48,6 +52,7 @@ class ModuleSymbols {
   const Module& module_;
   std::unordered_map<std::string_view, ModuleSymbol> symbols_;
   uint64_t functionBase_ = 0;
+  mutable std::optional<std::vector<const Function*>> addressTaken_;
 };
 
 inline constexpr uint64_t kFunctionStride = 16;
