@@ -516,10 +516,7 @@ class InitChecker : public Observer {
         return 2;
       case Family::cvt:
         // Between integers, without saturation.
-        return instructionTable()[in.row].pattern == "cvt{.sat}.$cvtint.$cvtint" &&
-                       (in.imm >> 16 & 1) == 0
-                   ? 1
-                   : 0;
+        return instructionTable()[in.row].pattern == "cvt.$cvtint.$cvtint" ? 1 : 0;
       default:
         return 0;
     }

@@ -98,8 +98,9 @@ bool parseOperand(std::string_view word, OperandSpec& spec) {
     }
     word.remove_suffix(1);
   }
-  if (word.size() > 2 && word.substr(word.size() - 2) == "|p") {
+  if (word.size() > 2 && (word.substr(word.size() - 2) == "|p" || word.ends_with("|P"))) {
     spec.predicatePair = true;
+    spec.needsPair = word.back() == 'P';
     word.remove_suffix(2);
   }
   if (word.empty()) return false;

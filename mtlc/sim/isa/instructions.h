@@ -34,6 +34,7 @@ struct OperandSpec {
   bool optional = false;
   bool negatable = false;
   bool predicatePair = false;
+  bool needsPair = false;  // The predicate must be there.
 };
 
 inline constexpr size_t kMaxModifiers = 16;

@@ -356,9 +356,10 @@ bool dependsOnContext(Family family) {
 }
 
 std::vector<Variant> variantsOf(const Form& form, unsigned tuples) {
-  bool pairs = false, negates = false, relaxed = false, constant = false;
+  bool pairs = false, needsPair = false, negates = false, relaxed = false, constant = false;
   for (const OperandSpec& s : form.row->operands) {
     pairs = pairs || s.predicatePair;
+    needsPair = needsPair || s.needsPair;
     negates = negates || s.negatable;
     constant = constant || s.role == OperandRole::integer;
     TypeClass cls = typeClass(operandType(s, form));
@@ -385,7 +386,7 @@ std::vector<Variant> variantsOf(const Form& form, unsigned tuples) {
     out.push_back(v);
     v.negated = false;
   }
-  if (pairs) {
+  if (pairs && !needsPair) {
     v.pair = false;
     out.push_back(v);
     v.pair = pairs;

@@ -190,7 +190,8 @@ class FunctionDecoder {
   uint32_t nextScope_ = 0;
   SourceLine line_;
   SourceLoc loc_;
-  uint16_t row_ = 0;
+  uint16_t row_ = 0;               // Of the instruction at hand.
+  bool convertsIntegers_ = false;  // It is a cvt without floating-point result.
   Ref guard_ = kNoRef;
   std::optional<uint32_t> skip_;  // The branch of beginGuarded.
   std::optional<Ref>

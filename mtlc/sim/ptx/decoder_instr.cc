@@ -1,5 +1,7 @@
 // Instructions that compute and access memory.
 
+#include <algorithm>
+
 #include "mtlc/sim/ptx/decoder_impl.h"
 
 namespace mtlc::sim::ptx {
@@ -30,6 +32,37 @@ Space spaceOfForm(const Form& f, bool& param) {
   }
 }
 
+// Exchanges without .sync: not in PTX 6.4 and newer for sm_70 and newer (PTX
+// ISA 9.7.9.5, 9.7.13.9).
+bool withdrawn(const InstrRow& row, const Module& m) {
+  return (row.family == Family::shfl || row.family == Family::vote) && m.version >= 64 &&
+         m.sm >= 70;
+}
+
+// What a word needs in the forms that have it (PTX ISA, notes of the instructions); `opcode` and
+// `with`: only with that start of the opcode, or with that other word.
+struct WordNeeds {
+  Mod word;
+  uint8_t ptx;
+  uint8_t sm;
+  std::string_view opcode = {};
+  Mod with = Mod::none;
+};
+constexpr WordNeeds kWordNeeds[] = {
+    {Mod::cluster, 78, 90},
+    {Mod::sharedCluster, 78, 90},
+    {Mod::sharedCta, 78, 30},
+    {Mod::paramEntry, 83, 10},
+    {Mod::paramFunc, 83, 10},
+    {Mod::b128, 83, 70},
+    {Mod::b128, 84, 70, {}, Mod::sys},
+    {Mod::l2CacheHint, 74, 80},
+    {Mod::l2Prefetch64, 74, 75},
+    {Mod::l2Prefetch128, 74, 75},
+    {Mod::l2Prefetch256, 74, 80},
+    {Mod::cta, 78, 30, "bar"},
+};
+
 std::string describe(const Instruction& in) { return std::string(in.spelling); }
 
 }  // namespace
@@ -56,6 +89,7 @@ const Form* FunctionDecoder::matchForm(const Instruction& in) {
   const InstrRow* wrongCount = nullptr;
   for (const InstrRow* row : rows) {
     if (!matchRow(*row, in.mods, form)) continue;
+    if (withdrawn(*row, k_.symbols().module())) continue;
     size_t least = 0;
     for (const OperandSpec& s : row->operands) least += s.optional ? 0 : 1;
     if (!row->controlOperands &&
@@ -64,13 +98,27 @@ const Form* FunctionDecoder::matchForm(const Instruction& in) {
       continue;
     }
     const Module& m = k_.symbols().module();
-    if (m.version < row->ptx) {
-      error(DiagId::PtxNeedsVersion, in.loc, in.length,
-            {describe(in), row->ptx / 10, row->ptx % 10});
+    unsigned ptx = row->ptx, sm = row->sm;
+    for (const WordNeeds& n : kWordNeeds) {
+      if (!form.has(n.word) || in.opcode.substr(0, n.opcode.size()) != n.opcode ||
+          (n.with != Mod::none && !form.has(n.with))) {
+        continue;
+      }
+      ptx = std::max<unsigned>(ptx, n.ptx);
+      sm = std::max<unsigned>(sm, n.sm);
+    }
+    // Eight-bit floats came to sm_89 after sm_90.
+    if ((form.has(Mod::e4m3x2) || form.has(Mod::e5m2x2)) && m.sm == 89) ptx = std::max(ptx, 81u);
+    if (m.version < ptx) {
+      error(DiagId::PtxNeedsVersion, in.loc, in.length, {describe(in), ptx / 10, ptx % 10});
       return nullptr;
     }
-    if (m.sm < row->sm) {
-      error(DiagId::PtxNeedsTarget, in.loc, in.length, {describe(in), row->sm, m.target});
+    if (m.sm < sm) {
+      error(DiagId::PtxNeedsTarget, in.loc, in.length, {describe(in), sm, m.target});
+      return nullptr;
+    }
+    if (row->family == Family::reduxSync && form.types[0] == Mod::f32 && !m.archSpecific) {
+      error(DiagId::PtxNeedsTarget, in.loc, in.length, {describe(in), "100a", m.target});
       return nullptr;
     }
     Form& kept = forms_[key];
@@ -109,6 +157,8 @@ void FunctionDecoder::instruction(const Instruction& in) {
   const Form* form = matchForm(in);
   if (form == nullptr) return;
   row_ = form->row->index;
+  convertsIntegers_ =
+      form->types[1] != Mod::none && typeClass(form->types[0]) != TypeClass::floating;
   guard_ = guardRef(in);
   switch (form->row->family) {
     case Family::mov:
@@ -191,6 +241,10 @@ bool FunctionDecoder::genericInstruction(const Instruction& in, const Form& form
     Type type = operandType(spec, form);
     switch (spec.role) {
       case OperandRole::dest: {
+        if (spec.needsPair && o.pair.empty()) {
+          return error(DiagId::PtxOperandKind, o.loc, static_cast<uint32_t>(o.name.size()),
+                       {"a destination without `|` and a predicate"});
+        }
         if (o.kind == Operand::Kind::sink && o.pair.empty()) {
           out.dst = scratch(typeBits(type) == 64 ? Bank::r64
                             : type == Mod::pred  ? Bank::pred
@@ -298,6 +352,12 @@ bool FunctionDecoder::moveInstruction(const Instruction& in, const Form& form) {
     } else if (a.name == "%clock64" || a.name == "%globaltimer") {
       kind = MoveKind::clock64;
     } else if (a.name == "%gridid" || a.name == "%current_graph_exec") {
+      TypeClass cls = typeClass(type);
+      bool narrow = a.name == "%current_graph_exec" && !wide;
+      if (type == Mod::pred || cls == TypeClass::floating || narrow) {
+        return error(DiagId::PtxOperandType, a.loc, static_cast<uint32_t>(a.name.size()),
+                     {a.name, "u64", typeRow(type).name});
+      }
       out.src[0] = wide ? k_.constant64(0) : k_.constant32(0);
       emitKind(out, kind);
       return true;
@@ -307,14 +367,16 @@ bool FunctionDecoder::moveInstruction(const Instruction& in, const Form& form) {
       return true;
     } else if (auto ref = specialRegister(a.name, a.component)) {
       TypeClass cls = typeClass(type);
-      if (type == Mod::pred || cls == TypeClass::floating) {
+      // Thread and block coordinates were 16 bits wide once.
+      bool coordinate =
+          a.name == "%tid" || a.name == "%ntid" || a.name == "%ctaid" || a.name == "%nctaid";
+      if (type == Mod::pred || cls == TypeClass::floating || wide ||
+          (typeBits(type) == 16 && !coordinate)) {
         return error(DiagId::PtxOperandType, a.loc, static_cast<uint32_t>(a.name.size()),
                      {a.name, "u32", typeRow(type).name});
       }
       out.src[0] = *ref;
-      if (wide) {
-        kind = MoveKind::zeroExtend;
-      } else if (typeBits(type) == 16) {
+      if (typeBits(type) == 16) {
         // The low half.
         out.ext = static_cast<uint32_t>(p_.operandLists.size());
         p_.operandLists.insert(p_.operandLists.end(), {*dst, kNoRef});
@@ -495,6 +557,7 @@ void FunctionDecoder::memoryOrder(const Form& form, Instr& out) {
 // The registers of a vector operand, or the one of a scalar operand.
 bool FunctionDecoder::vectorRegisters(const Operand& o, unsigned count, Type type, bool dest,
                                       std::vector<Ref>& refs, bool& wide, Type& regType) {
+  unsigned width = 0;  // Of the registers so far.
   auto one = [&](const Operand& e) {
     Type t = type;
     if (dest && e.kind == Operand::Kind::sink) {
@@ -503,8 +566,11 @@ bool FunctionDecoder::vectorRegisters(const Operand& o, unsigned count, Type typ
     }
     auto ref = dest ? destination(e, type, true, &t) : source(e, type, true, false, &t);
     if (!ref) return false;
-    if (!refs.empty() && refs.back() != kNoRef && refBank(refs.back()) != refBank(*ref)) {
-      // Constants and registers of other widths: bring them to one bank.
+    bool another = width != 0 && typeBits(t) != width;
+    width = e.kind == Operand::Kind::name ? typeBits(t) : width;
+    if (another ||
+        (!refs.empty() && refs.back() != kNoRef && refBank(refs.back()) != refBank(*ref))) {
+      // The elements of a vector are of one width.
       return error(DiagId::PtxOperandType, e.loc, static_cast<uint32_t>(e.name.size()),
                    {e.name, typeRow(t).name, typeRow(type).name});
     }
@@ -541,11 +607,16 @@ bool FunctionDecoder::memoryInstruction(const Instruction& in, const Form& form)
   Type type = form.types[0];
   unsigned count = form.has(Mod::v8) ? 8 : form.has(Mod::v4) ? 4 : form.has(Mod::v2) ? 2 : 1;
   unsigned bits = typeBits(type);
-  unsigned limit = form.has(Mod::v8) || (count == 4 && bits == 64) ? 256 : 128;
+  bool param;
+  Space asked = spaceOfForm(form, param);
+  bool wide = (form.has(Mod::v8) || (count == 4 && bits == 64)) && in.opcode != "ldu" &&
+              (asked == Space::generic || asked == Space::global);
+  unsigned limit = wide ? 256 : 128;
   if (count * bits > limit) {
     return error(DiagId::PtxUnknownForm, in.loc, in.length, {describe(in), form.row->pattern});
   }
-  // 256 bits at once came later than the rest of the row (PTX ISA 9.7.9.8).
+  // 256 bits at once are for global memory, and came later than the rest of the row (PTX ISA
+  // 9.7.9.8).
   if (count * bits > 128) {
     const Module& m = k_.symbols().module();
     if (m.version < 88) {
@@ -562,14 +633,12 @@ bool FunctionDecoder::memoryInstruction(const Instruction& in, const Form& form)
   out.count = static_cast<uint8_t>(count);
   out.target = 0xffffffffu;
   memoryOrder(form, out);
-  bool param;
-  Space asked = spaceOfForm(form, param);
   if (!memoryOperand(in.operands[addressAt], asked, param, out)) return false;
   if (param && !isLoad && out.space == Space::param) {
     return error(DiagId::PtxWrongSpace, in.loc, in.length,
                  {"the parameter", "param of a kernel", "writable"});
   }
-  if (hint && !source(in.operands[2], Mod::b64, false, false, nullptr)) return false;
+  if (hint && !source(in.operands[2], Mod::u64, false, false, nullptr)) return false;
 
   MemoryShape shape;
   shape.bytes = out.size;
@@ -668,7 +737,7 @@ bool FunctionDecoder::atomicInstruction(const Instruction& in, const Form& form)
       out.dst = *d;
     }
   }
-  if (hint && !source(in.operands[want - 1], Mod::b64, false, false, nullptr)) return false;
+  if (hint && !source(in.operands[want - 1], Mod::u64, false, false, nullptr)) return false;
   out.fn = k_.lanes().atomic(form);
   // A returned value, a float sum or an exchange shows the order of the blocks.
   bool commutes = out.dst == kNoRef && typeClass(type) != TypeClass::floating &&

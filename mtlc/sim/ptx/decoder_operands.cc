@@ -192,7 +192,7 @@ bool FunctionDecoder::compatible(Type reg, Type wanted, bool relaxed) const {
   bool wInt = w.cls == TypeClass::unsignedInt || w.cls == TypeClass::signedInt;
   if (r.cls == TypeClass::bits) return true;
   if (w.cls == TypeClass::bits) return true;
-  if (w.cls == TypeClass::packed) return rInt;  // Registers of CUDA's inline assembly are typed so.
+  if (w.cls == TypeClass::packed) return false;
   return rInt && wInt;
 }
 
@@ -281,6 +281,11 @@ std::optional<Ref> FunctionDecoder::source(const Operand& o, Type type, bool rel
   }
   if (o.name[0] == '%' && findLocal(o.name, nullptr) == nullptr) {
     if (auto ref = specialRegister(o.name, o.component)) {
+      // Only mov and conversions between integers read special registers.
+      if (instructionTable()[row_].family != Family::cvt || !convertsIntegers_) {
+        error(DiagId::PtxOperandKind, o.loc, length, {"a special register"});
+        return std::nullopt;
+      }
       if (typeBits(type) != 32 || type == Mod::f32) {
         error(DiagId::PtxOperandType, o.loc, length, {o.name, "u32", typeRow(type).name});
         return std::nullopt;
@@ -408,6 +413,11 @@ bool FunctionDecoder::memoryOperand(const Operand& o, Space asked, bool paramSpa
     if (!paramSpace && asked != Space::generic && asked != actual) {
       return error(DiagId::PtxWrongSpace, o.loc, length,
                    {o.name, spaceName(actual), spaceName(asked)});
+    }
+    if (asked == Space::generic && !paramSpace &&
+        (actual == Space::param || actual == Space::constant)) {
+      return error(DiagId::PtxWrongSpace, o.loc, length,
+                   {o.name, spaceName(actual), "global, shared or local"});
     }
     if (a->space == Space::generic) {
       return error(DiagId::PtxOperandKind, o.loc, length, {"the address of a function"});

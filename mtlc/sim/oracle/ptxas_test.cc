@@ -1,0 +1,338 @@
+// The table and NVIDIA's assembler agree on what is an instruction: every form of the table at the
+// versions of its row, and forms made illegal by one change. Skipped where there is no ptxas.
+
+#include <gtest/gtest.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <map>
+#include <set>
+
+#include "absl/strings/str_format.h"
+#include "mtlc/sim/device.h"
+#include "mtlc/sim/oracle/forms.h"
+#include "mtlc/sim/oracle/operands.h"
+
+namespace mtlc::sim::oracle {
+namespace {
+
+std::string ptxas() {
+  for (const char* place : {"/usr/local/cuda/bin/ptxas", "/usr/bin/ptxas"}) {
+    if (access(place, X_OK) == 0) return place;
+  }
+  return {};
+}
+
+struct Target {
+  unsigned version;  // * 10
+  std::string name;
+};
+
+constexpr int kHeadLines = 3;
+
+// A kernel with one instruction per line; the first is on line kHeadLines + 1.
+std::string moduleText(const Target& t, const std::vector<std::string>& lines) {
+  std::string text = absl::StrFormat(
+      ".version %d.%d\n.target %s\n.address_size 64 .visible .entry k(.param .u64 pm) { "
+      ".reg .pred %%p<9>; .reg .b16 %%h<9>; .reg .b32 %%r<9>; .reg .b64 %%rd<9>; .reg .f32 %%f<9>; "
+      ".reg .s32 %%i<9>; .reg .u64 %%u<9>; .reg .f64 %%d<9>; .reg .s16 %%w<9>; %s\n",
+      t.version / 10, t.version % 10, t.name, t.version >= 83 ? ".reg .b128 %q<9>;" : "");
+  for (const std::string& l : lines) text += l + "\n";
+  return text + "ret; }\n";
+}
+
+// Indices of the lines that ptxas refuses.
+std::set<size_t> refusedByPtxas(const Target& t, const std::vector<std::string>& lines,
+                                std::string* first = nullptr) {
+  std::string path = testing::TempDir() + "/oracle_forms.ptx";
+  std::ofstream(path) << moduleText(t, lines);
+  std::string command = ptxas() + " -arch=" + t.name + " -O0 " + path + " -o /dev/null 2>&1";
+  std::set<size_t> out;
+  FILE* pipe = popen(command.c_str(), "r");
+  if (pipe == nullptr) return out;
+  char line[4096];
+  while (std::fgets(line, sizeof line, pipe) != nullptr) {
+    std::string_view s = line;
+    size_t at = s.find(", line ");
+    if (at == std::string_view::npos || s.find("error") == std::string_view::npos) {
+      if (first != nullptr && first->empty() && s.find("fatal") != std::string_view::npos) {
+        *first = line;
+      }
+      continue;
+    }
+    int number = std::atoi(line + at + 7) - kHeadLines - 1;
+    if (number >= 0 && out.insert(static_cast<size_t>(number)).second && first != nullptr) {
+      *first += line;
+    }
+  }
+  pclose(pipe);
+  return out;
+}
+
+std::set<size_t> refusedHere(const Target& t, const std::vector<std::string>& lines,
+                             std::string* messages = nullptr) {
+  std::string text = moduleText(t, lines);
+  SourceManager sources;
+  DiagnosticEngine diags(1 << 20);
+  FileId file = sources.add("forms.ptx", text);
+  Device device;
+  device.load(file, sources, diags);
+  std::set<size_t> out;
+  for (const Diagnostic& d : diags.all()) {
+    int line = static_cast<int>(d.range.begin.line());
+    if (line <= kHeadLines) continue;
+    out.insert(static_cast<size_t>(line - kHeadLines - 1));
+    if (messages != nullptr) *messages += absl::StrFormat("%d: %s\n", line, d.message);
+  }
+  return out;
+}
+
+std::string registerOf(Type t, size_t index) {
+  if (t == Mod::pred) return absl::StrFormat("%%p%d", index);
+  switch (typeBits(t)) {
+    case 8:
+    case 16:
+      return absl::StrFormat("%%h%d", index);
+    case 32:
+      return absl::StrFormat("%%r%d", index);
+    case 128:
+      return absl::StrFormat("%%q%d", index);
+    default:
+      return absl::StrFormat("%%rd%d", index);
+  }
+}
+
+size_t vectorLength(const Form& f) {
+  return f.has(Mod::v8) ? 8 : f.has(Mod::v4) ? 4 : f.has(Mod::v2) ? 2 : 1;
+}
+
+std::string vectorOf(Type t, const Form& f, size_t from) {
+  size_t n = vectorLength(f);
+  std::string list;
+  for (size_t i = 0; i < n; ++i) list += (i == 0 ? "" : ", ") + registerOf(t, from + i);
+  return n == 1 ? list : "{" + list + "}";
+}
+
+// Forms whose operands the decoder reads itself.
+std::string writtenControl(const Form& f) {
+  Type t = f.types[0];
+  std::string text = spelling(f);
+  switch (f.row->family) {
+    case Family::mov:
+      return text + " " + registerOf(t, 1) + ", " + registerOf(t, 2) + ";";
+    case Family::fence:
+      return text + ";";
+    case Family::atom:
+    case Family::red:
+      if (f.row->family == Family::atom) text += " " + vectorOf(t, f, 0) + ",";
+      text += " [%rd8], " + vectorOf(t, f, 0);
+      if (f.has(Mod::cas)) text += ", " + registerOf(t, 3);
+      if (f.has(Mod::l2CacheHint)) text += ", %rd4";
+      return text + ";";
+    default:
+      return {};
+  }
+}
+
+// The form with registers of the types it asks for; empty for branches and calls.
+std::string written(const Form& f) {
+  if (f.row->controlOperands) return writtenControl(f);
+  std::string text = spelling(f);
+  size_t index = 1;
+  bool first = true;
+  for (const OperandSpec& s : f.row->operands) {
+    if (s.optional && !(s.type == Mod::b64 && f.has(Mod::l2CacheHint))) continue;
+    text += first ? " " : ", ";
+    first = false;
+    switch (s.role) {
+      case OperandRole::memory:
+        text += f.has(Mod::param) || f.has(Mod::paramEntry) ? "[pm]" : "[%rd8]";
+        break;
+      case OperandRole::integer:
+        text += f.row->opcode == "discard" || f.row->opcode == "applypriority" ? "128" : "3";
+        break;
+      case OperandRole::vector:
+        text += vectorOf(operandType(s, f), f, 0);
+        break;
+      default:
+        text += registerOf(operandType(s, f), index++);
+        if (s.needsPair) text += "|%p8";
+    }
+  }
+  return text + ";";
+}
+
+// All forms except of loads and stores, whose cache words multiply: a sample of those.
+std::vector<Form> someForms() {
+  std::vector<Form> out;
+  Random random(7);
+  for (const InstrRow& row : instructionTable()) {
+    std::vector<Form> forms = formsOf(row);
+    bool all = row.family != Family::ld && row.family != Family::st;
+    size_t n = all ? forms.size() : std::min<size_t>(forms.size(), 60);
+    for (size_t i = 0; i < n; ++i) out.push_back(forms[all ? i : random.below(forms.size())]);
+  }
+  return out;
+}
+
+class Ptxas : public testing::Test {
+ protected:
+  void SetUp() override {
+    if (ptxas().empty()) GTEST_SKIP() << "no ptxas";
+  }
+};
+
+// Refusals there and here; those that only one side has are failures. ptxas takes some words in
+// another order than the ISA gives: `lenient` allows that.
+void compareRefusals(const Target& t, const std::vector<std::string>& lines, bool lenient = false) {
+  std::string messages;
+  std::set<size_t> theirs = refusedByPtxas(t, lines);
+  std::set<size_t> ours = refusedHere(t, lines, &messages);
+  size_t only = 0;
+  for (size_t i = 0; i < lines.size(); ++i) {
+    bool there = theirs.count(i) != 0, here = ours.count(i) != 0;
+    if (there == here) continue;
+    ++only;
+    if (there || !lenient) {
+      ADD_FAILURE() << t.name << ' ' << t.version << ": " << lines[i]
+                    << (there ? " ptxas refuses" : " refused here");
+    }
+  }
+  EXPECT_LT(only * 20, lines.size() + 20);
+  std::printf("%s: %zu forms, ptxas refuses %zu, %zu refused here, %zu by one side\n",
+              t.name.c_str(), lines.size(), theirs.size(), ours.size(), only);
+}
+
+TEST_F(Ptxas, TakesEveryForm) {
+  std::vector<std::string> lines;
+  for (const Form& f : someForms()) {
+    std::string text = written(f);
+    if (!text.empty()) lines.push_back(text);
+  }
+  compareRefusals({90, "sm_103a"}, lines);
+}
+
+// One change that makes most forms illegal.
+std::string mutated(const Form& f, Random& random) {
+  std::string text = written(f);
+  if (text.empty()) return {};
+  size_t space = text.find_first_of(" ;");
+  std::string opcode = text.substr(0, space), rest = text.substr(space);
+  std::vector<std::string> words;
+  for (size_t at = 0; at != std::string::npos;) {
+    size_t dot = opcode.find('.', at + (at != 0 ? 1 : 0));
+    words.push_back(opcode.substr(at, dot == std::string::npos ? dot : dot - at));
+    at = dot;
+  }
+  auto join = [&] {
+    std::string out;
+    for (const std::string& w : words) out += w;
+    return out + rest;
+  };
+  switch (random.below(5)) {
+    case 0:  // A modifier less.
+      if (words.size() < 2) return {};
+      words.erase(words.begin() + 1 + static_cast<ptrdiff_t>(random.below(words.size() - 1)));
+      return join();
+    case 1: {  // Another type.
+      static constexpr Type kTypes[] = {Mod::u16, Mod::s32, Mod::b64, Mod::f16,
+                                        Mod::f32, Mod::f64, Mod::u64, Mod::bf16};
+      if (words.size() < 2) return {};
+      words.back() = "." + std::string(modSpelling(kTypes[random.below(std::size(kTypes))]));
+      return join();
+    }
+    case 2: {  // A register of another width.
+      size_t at = rest.find('%');
+      for (size_t skip = random.below(3); skip > 0; --skip) {
+        size_t next = rest.find('%', at + 1);
+        if (next != std::string::npos) at = next;
+      }
+      if (at == std::string::npos || rest[at - 1] == '[') return {};
+      static constexpr const char* kOther[] = {"%h7", "%r7", "%rd7", "%p7", "%f7",
+                                               "%i7", "%u7", "%d7",  "%w7"};
+      size_t end = rest.find_first_of(",;}]|", at);
+      rest.replace(at, end - at, kOther[random.below(std::size(kOther))]);
+      return join();
+    }
+    case 3: {  // An operand less.
+      size_t at = rest.rfind(',');
+      if (at == std::string::npos || rest.find('}', at) != std::string::npos) return {};
+      rest = rest.substr(0, at) + ";";
+      return join();
+    }
+    default: {  // A modifier more.
+      static constexpr const char* kWords[] = {".ftz", ".sat",  ".rn",  ".rz",
+                                               ".cc",  ".relu", ".NaN", ".approx"};
+      words.insert(words.begin() + 1 + static_cast<ptrdiff_t>(random.below(words.size())),
+                   kWords[random.below(std::size(kWords))]);
+      return join();
+    }
+  }
+}
+
+TEST_F(Ptxas, AgreesOnFormsWithOneChange) {
+  std::vector<Form> forms = someForms();
+  std::vector<std::string> lines;
+  Random random(11);
+  while (lines.size() < 6000) {
+    // Rows, not forms, have equal weight.
+    std::string text = mutated(forms[random.below(forms.size())], random);
+    if (!text.empty()) lines.push_back(text);
+  }
+  compareRefusals({90, "sm_103a"}, lines, true);
+}
+
+// Where special registers may stand, and in which widths.
+TEST_F(Ptxas, AgreesOnSpecialRegisters) {
+  std::vector<std::string> lines;
+  for (const char* name :
+       {"%tid.x",           "%ntid.y",      "%ctaid.z",           "%nctaid.x",
+        "%laneid",          "%warpid",      "%nwarpid",           "%smid",
+        "%nsmid",           "%lanemask_eq", "%lanemask_gt",       "%clock",
+        "%clock_hi",        "%clock64",     "%globaltimer",       "%globaltimer_lo",
+        "%gridid",          "%envreg3",     "%dynamic_smem_size", "%total_smem_size",
+        "%cluster_ctarank", "%clusterid.x"}) {
+    for (const char* form :
+         {"mov.u16 %h1", "mov.b16 %h1", "mov.u32 %r1", "mov.b32 %r1", "mov.s32 %r1", "mov.f32 %r1",
+          "mov.u64 %rd1", "mov.b64 %rd1", "mov.pred %p1", "mov.f64 %rd1", "not.b32 %r1",
+          "popc.b32 %r1", "cvt.rn.f32.u32 %r1", "st.u32 [%rd8]", "neg.s64 %rd1"}) {
+      lines.push_back(absl::StrFormat("%s, %s;", form, name));
+    }
+    lines.push_back(absl::StrFormat("add.u32 %%r1, %%r2, %s;", name));
+    lines.push_back(absl::StrFormat("setp.eq.u32 %%p1, %s, 0;", name));
+  }
+  lines.push_back("cvt.u64.u32 %rd1, %laneid;");
+  lines.push_back("cvt.u16.u32 %h1, %tid.x;");
+  lines.push_back("mov.u32 %r1, WARP_SZ;");
+  lines.push_back("add.u32 %r1, %r2, WARP_SZ;");
+  compareRefusals({90, "sm_103a"}, lines);
+}
+
+// Targets that ptxas of CUDA 13 knows, and the PTX version that each came with.
+constexpr struct {
+  unsigned sm;
+  unsigned version;
+} kTargets[] = {{75, 63}, {80, 70}, {86, 71}, {89, 78}, {90, 78}, {100, 86}};
+constexpr unsigned kVersions[] = {63, 64, 65, 70, 71, 72, 74, 76, 78, 80, 81, 82, 83, 86, 88};
+
+TEST_F(Ptxas, AgreesOnVersionsAndTargets) {
+  std::vector<std::string> lines;
+  for (const Form& f : someForms()) {
+    std::string text = written(f);
+    if (!text.empty() && f.row->family != Family::set && f.row->family != Family::setp) {
+      lines.push_back(text);
+    }
+  }
+  for (const auto& target : kTargets) {
+    for (unsigned version : kVersions) {
+      if (version < target.version) continue;
+      compareRefusals({version, absl::StrFormat("sm_%d", target.sm)}, lines);
+    }
+    compareRefusals({90, absl::StrFormat("sm_%d", target.sm)}, lines);
+  }
+}
+
+}  // namespace
+}  // namespace mtlc::sim::oracle
