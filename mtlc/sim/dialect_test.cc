@@ -64,12 +64,15 @@ constexpr std::string_view kFunctions = R"(
   ret;
 }
 .func (.param .b32 r) inner(.param .b32 x) {
-  .shared .b32 box;
-  .reg .b32 %a;
+  .shared .b32 box[64];
+  .reg .b32 %a, %at, %box;
+  mov.u32 %at, %tid.x;
+  mov.u32 %box, box;
+  mad.lo.u32 %at, %at, 4, %box;
   ld.param.b32 %a, [x];
   add.s32 %a, %a, 10;
-  st.shared.b32 [box], %a;
-  ld.shared.b32 %a, [box];
+  st.shared.b32 [%at], %a;
+  ld.shared.b32 %a, [%at];
   st.param.b32 [r], %a;
   ret;
 }
@@ -111,6 +114,237 @@ TEST(Dialect, FunctionsThatOnlyMemoryKnowsCallOthers) {
   EXPECT_EQ(h.run("taker", {1, 1, 1}, {1, 1, 1}, out).status, LaunchStatus::ok) << h.errors();
   EXPECT_EQ(h.run("k", {1, 1, 1}, {1, 1, 1}, out).status, LaunchStatus::ok) << h.errors();
   EXPECT_EQ(static_cast<uint32_t>(out[0]), 30u);
+}
+
+// Word %r0 of `values` in %r1.
+constexpr std::string_view kReadWord = R"(
+  mov.u64 %rd4, values;
+  add.u64 %rd4, %rd4, %rd0;
+  ld.global.u32 %r1, [%rd4];
+)";
+
+TEST(Dialect, Initialisers) {
+  struct Case {
+    std::string_view declaration;
+    std::vector<uint32_t> words;
+  };
+  const std::vector<Case> cases = {
+      {".global .b32 values[4] = {1, 2, 3, 4};", {1, 2, 3, 4}},
+      {".global .b32 values[4] = {1, 2};", {1, 2, 0, 0}},
+      {".global .b32 values[] = {5, 6, 7};", {5, 6, 7}},
+      {".global .u32 values[2][3] = {{1}, {2, 3}};", {1, 0, 0, 2, 3, 0}},
+      {".global .u32 values[2][3] = {{1, 2, 3}, {4, 5, 6}};", {1, 2, 3, 4, 5, 6}},
+      {".global .u32 values[][2] = {{1}, {2, 3}, {4}};", {1, 0, 2, 3, 4, 0}},
+      {".global .u32 values[2][2][2] = {{{1}, {2}}, {{}, {3, 4}}};", {1, 0, 2, 0, 0, 0, 3, 4}},
+      {".global .v2 .u32 values[2] = {{1, 2}, {3, 4}};", {1, 2, 3, 4}},
+      {".global .align 4 .b8 values[8] = {1, 2, 3, 4, 0xff, -1, 010, 0b11};",
+       {0x04030201, 0x0308ffff}},
+      {".global .f32 values[4] = {1.0, 0f40000000, 0.5, -3.0};",
+       {0x3f800000, 0x40000000, 0x3f000000, 0xc0400000}},
+      {".global .f64 values[1] = {0d3FF0000000000000};", {0, 0x3ff00000}},
+      {".global .u32 values[3] = {(1 << 4) | 3, 7 > 3 ? 10 : 20, -(5 - 8)};", {19, 10, 3}},
+      {".visible .global .align 16 .u32 values = 77;", {77}},
+      {".weak .global .u32 values = 78;", {78}},
+      {".common .global .u32 values[2];", {0, 0}},
+      {".global .attribute(.managed) .u32 values = 79;", {79}},
+      {".extern .global .u32 values[];\n.visible .global .u32 values[2] = {8, 9};", {8, 9}},
+      {".global .u32 a = 3, values[2] = {1, 2}, b;", {1, 2}},
+  };
+  for (const Case& c : cases) expectOut(module(c.declaration, kReadWord), c.words);
+}
+
+TEST(Dialect, AddressesInInitialisers) {
+  // The address itself, plus a number of bytes, generic, and byte by byte.
+  const std::string declarations = R"(
+.global .u32 target[4] = {10, 20, 30, 40};
+.const .u32 fixed[2] = {50, 60};
+.global .align 8 .u64 values[4] = {target, target+8, generic(target)+4, generic(fixed)+4};
+.global .align 8 .b8 bytes[16] = {0, 0, 0, 0, 0, 0, 0, 0, 0xFF(target), 0xFF00(target), 0xFF0000(target),
+  0xFF000000(target), 0xFF00000000(target), 0xFF0000000000(target), 0xFF000000000000(target),
+  0xFF00000000000000(target)};
+)";
+  constexpr std::string_view kBody = R"(
+  mov.u64 %rd4, values;
+  mul.wide.u32 %rd5, %r0, 8;
+  add.u64 %rd4, %rd4, %rd5;
+  setp.eq.u32 %p1, %r0, 4;
+  @%p1 mov.u64 %rd4, bytes+8;
+  ld.global.u64 %rd6, [%rd4];
+  ld.u32 %r1, [%rd6];
+)";
+  expectOut(module(declarations, kBody), {10, 30, 20, 60, 10});
+}
+
+TEST(Dialect, PrototypeAndTargetsBehindTheCall) {
+  expectOut(module(kFunctions, R"(
+  mov.u64 %rd5, outer;
+  .param .b32 p;
+  .param .b32 q;
+  st.param.b32 [p], %r0;
+  call (q), %rd5, (p), proto;
+  ld.param.b32 %r1, [q];
+  bra.uni past;
+  proto: .callprototype (.param .b32 _) _ (.param .b32 _);
+past:
+)"),
+            {30, 33});
+  expectOut(module(kFunctions, R"(
+  mov.u64 %rd5, plus1;
+  .param .b32 p;
+  .param .b32 q;
+  st.param.b32 [p], %r0;
+  call (q), %rd5, (p), some;
+  ld.param.b32 %r1, [q];
+  some: .calltargets plus1, outer;
+)"),
+            {1, 2});
+}
+
+TEST(Dialect, BranchTables) {
+  constexpr std::string_view kCases = R"(
+  mov.u32 %r1, 100;
+%TABLE_BEFORE%
+  brx.idx %r0, table;
+%TABLE_BEHIND%
+a: add.u32 %r1, %r1, 1;
+  bra.uni done;
+b: add.u32 %r1, %r1, 2;
+c: add.u32 %r1, %r1, 4;
+done:
+)";
+  for (std::string_view place : {"%TABLE_BEFORE%", "%TABLE_BEHIND%"}) {
+    std::string body(kCases);
+    for (std::string_view p : {"%TABLE_BEFORE%", "%TABLE_BEHIND%"}) {
+      body.replace(body.find(p), p.size(), p == place ? "  table: .branchtargets a, b, c, a;" : "");
+    }
+    expectOut(module("", body), {101, 106, 104, 101});
+  }
+}
+
+TEST(Dialect, Directives) {
+  // Everything that says nothing about what the kernel computes.
+  const std::string declarations = R"(
+.file 1 "/tmp/a file.cu", 1700000000, 1234
+.file 2 "b.cuh"
+.pragma "nounroll";
+.extern .func (.param .b32 r) neverCalled(.param .b64 a, .param .b64 b);
+.weak .func (.param .b32 r) weakOne(.param .b32 x) .noreturn;
+.section .debug_str
+{
+info_string0:
+.b8 95, 90, 0
+.b64 info_string0
+}
+.section .debug_abbrev { .b8 1 .b8 17, 0 { } }
+)";
+  expectOut(module(declarations, R"(
+  .pragma "used_bytes_mask 15";
+  .loc 1 12 3
+  mov.u32 %r1, 7;
+  .loc 2 9 0, function_name info_string0, inlined_at 1 14 5
+  .loc 2 9 0, function_name info_string0+4, inlined_at 1 14 5
+  add.u32 %r1, %r1, %r0;
+)",
+                   "\n.maxntid 128, 2, 1\n.minnctapersm 2\n.maxnreg 64\n.pragma \"x\";\n"),
+            {7, 8});
+  expectOut(module("", "mov.u32 %r1, 3;", " .reqntid 2"), {3, 3});
+  for (std::string_view target :
+       {"sm_90", "sm_90a", "sm_100a", "sm_100f", "sm_121a", "sm_90, debug"}) {
+    std::string text =
+        module("", "mov.u32 %r1, 5;",
+               "\n.explicitcluster\n.reqnctapercluster 1, 1, 1\n.maxclusterrank 8\n");
+    text.replace(text.find("sm_80"), 5, target);
+    text.replace(text.find("8.0"), 3, "8.8");
+    expectOut(text, {5, 5});
+  }
+}
+
+TEST(Dialect, Aliases) {
+  expectOut(
+      module(std::string(kFunctions) +
+                 ".visible .func (.param .b32 r) other(.param .b32 x);\n.alias other, plus1;\n",
+             "{ .param .b32 p; .param .b32 q; st.param.b32 [p], %r0; call.uni (q), other, (p);"
+             " ld.param.b32 %r1, [q]; }"),
+      {1, 2});
+}
+
+TEST(Dialect, DeclarationsAndRegisters) {
+  // Vector registers, ranges, shadowed names, several variables a line, names with $ and %.
+  expectOut(module("", R"(
+  .reg .v4 .b32 v;
+  .reg .b32 $x, %y<2>, _z;
+  mov.u32 $x, 1;
+  mov.u32 %y0, 2;
+  mov.u32 %y1, 3;
+  mov.b32 v.x, $x;
+  mov.b32 v.y, %y0;
+  mov.b32 v.z, %y1;
+  mov.b32 v.w, %r0;
+  {
+    .reg .b32 $x;
+    mov.u32 $x, 50;
+    add.u32 _z, $x, v.w;
+  }
+  add.u32 %r1, v.x, v.y;
+  add.u32 %r1, %r1, v.b;
+  add.u32 %r1, %r1, _z;
+)"),
+            {56, 57});
+  // 128 bits in one register.
+  expectOut(module("", R"(
+  .reg .b128 %q;
+  mov.u64 %rd4, 0x100000002;
+  cvt.u64.u32 %rd5, %r0;
+  mov.b128 %q, {%rd4, %rd5};
+  mov.b128 {%rd6, %rd7}, %q;
+  add.u64 %rd6, %rd6, %rd7;
+  cvt.u32.u64 %r1, %rd6;
+)"),
+            {2, 3});
+  // Parameters of functions in registers, and arrays of bytes.
+  expectOut(module(R"(
+.func (.reg .u32 r) sum(.reg .u32 x, .param .align 8 .b8 pair[16]) {
+  .reg .b64 %a, %b;
+  ld.param.u64 %a, [pair];
+  ld.param.v2.u64 {%a, %b}, [pair];
+  add.u64 %a, %a, %b;
+  cvt.u32.u64 r, %a;
+  add.u32 r, r, x;
+  ret;
+}
+)",
+                   R"(
+  {
+    .param .align 8 .b8 p[16];
+    st.param.b64 [p], 30;
+    st.param.b64 [p+8], 12;
+    call (%r1), sum, (%r0, p);
+  }
+)"),
+            {42, 43});
+}
+
+TEST(Dialect, DynamicSharedMemoryUnderSeveralNames) {
+  Harness h(
+      module(".extern .shared .align 16 .b8 first[];\n.extern .shared .align 8 .b64 second[];\n"
+             ".shared .align 4 .b32 fixed[3];\n",
+             R"(
+  mov.u32 %r2, first;
+  mov.u32 %r3, second;
+  sub.u32 %r4, %r3, %r2;
+  shl.b32 %r5, %r0, 2;
+  add.u32 %r5, %r5, %r2;
+  st.shared.u32 [%r5], %r0;
+  ld.shared.u32 %r6, [%r5];
+  st.shared.u32 [fixed+8], 9;
+  add.u32 %r1, %r6, %r4;
+)"));
+  ASSERT_TRUE(h.ok()) << h.errors();
+  auto out = h.poison<uint32_t>(1, "out");
+  h.config.checks = Checks::all;
+  h.config.dynamicShared = 64;
+  EXPECT_EQ(h.run("k", {1, 1, 1}, {1, 1, 1}, out).status, LaunchStatus::ok) << h.errors();
+  EXPECT_EQ(out[0], 0u);
 }
 
 }  // namespace

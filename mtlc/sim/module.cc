@@ -112,8 +112,8 @@ bool PtxModule::initialise(const ptx::Variable& v, DiagnosticEngine& diags) {
   if (host == nullptr) return true;
   size_t size = v.elementBytes() / v.vector;
   bool isFloat = typeClass(v.type) == TypeClass::floating;
-  for (size_t i = 0; i < v.init.size(); ++i) {
-    const ptx::InitValue& e = v.init[i];
+  for (const ptx::InitValue& e : v.init) {
+    uint8_t* to = host + e.index * size;
     uint64_t bits = e.value.bits;
     if (!e.symbol.empty()) {
       const ptx::ModuleSymbol* target = symbols_->find(e.symbol);
@@ -157,10 +157,10 @@ bool PtxModule::initialise(const ptx::Variable& v, DiagnosticEngine& diags) {
       std::memcpy(&bits, &d, sizeof bits);
     }
     if (size > 8) {
-      std::memset(host + i * size, 0, size);
-      std::memcpy(host + i * size, &bits, 8);
+      std::memset(to, 0, size);
+      std::memcpy(to, &bits, 8);
     } else {
-      std::memcpy(host + i * size, &bits, size);
+      std::memcpy(to, &bits, size);
     }
   }
   return true;

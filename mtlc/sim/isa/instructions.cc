@@ -1,5 +1,7 @@
 #include "mtlc/sim/isa/instructions.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <unordered_map>
 
@@ -220,6 +222,14 @@ std::span<const InstrRow* const> rowsOf(std::string_view opcode) {
   auto it = table().byOpcode.find(opcode);
   if (it == table().byOpcode.end()) return {};
   return it->second;
+}
+
+bool isUnsupportedOpcode(std::string_view opcode) {
+  static constexpr std::string_view kOpcodes[] = {
+#define OPCODE(name) #name,
+#include "mtlc/sim/isa/unsupported.def"
+  };
+  return std::find(std::begin(kOpcodes), std::end(kOpcodes), opcode) != std::end(kOpcodes);
 }
 
 bool matchRow(const InstrRow& row, std::span<const Mod> mods, Form& form) {

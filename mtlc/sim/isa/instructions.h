@@ -80,6 +80,8 @@ struct Form {
 std::span<const InstrRow> instructionTable();
 // Rows of one opcode; empty when there is none.
 std::span<const InstrRow* const> rowsOf(std::string_view opcode);
+// An opcode of PTX that has no row, see unsupported.def.
+bool isUnsupportedOpcode(std::string_view opcode);
 // True and `form` filled when `mods` is a spelling of `row`.
 bool matchRow(const InstrRow& row, std::span<const Mod> mods, Form& form);
 

@@ -63,6 +63,7 @@ struct Instruction {
 // One element of an initialiser.
 struct InitValue {
   SourceLoc loc;
+  uint64_t index = 0;       // Of the element (of a vector: component) that it initialises.
   Constant value;           // The constant, or the offset added to `symbol`.
   std::string_view symbol;  // A variable or function whose address it is.
   bool generic = false;     // generic(symbol)
@@ -78,18 +79,18 @@ struct Variable {
   uint8_t vector = 1;
   uint32_t align = 0;  // 0: natural.
   bool isArray = false;
-  bool unsizedArray = false;  // name[]
-  uint64_t elements = 1;      // Product of the dimensions.
-  uint32_t rangeCount = 0;    // name<n> declares name0 … name(n-1).
+  bool unsizedArray = false;      // name[]
+  uint64_t elements = 1;          // Product of the dimensions.
+  std::vector<uint64_t> extents;  // The dimensions; 0 for the one of name[].
+  uint32_t rangeCount = 0;        // name<n> declares name0 … name(n-1).
   bool isRange = false;
   bool isExtern = false;
   bool isVisible = false;
   bool isWeak = false;
   bool isCommon = false;
   bool hasInit = false;
-  bool isPtr = false;  // .ptr attribute of a kernel parameter
-  std::vector<InitValue>
-      init;  // Flattened in order, with explicit zeros where an inner list is short.
+  bool isPtr = false;           // .ptr attribute of a kernel parameter
+  std::vector<InitValue> init;  // In order; elements without one are zero.
   uint64_t elementBytes() const { return static_cast<uint64_t>(typeBits(type) + 7) / 8 * vector; }
   uint64_t bytes() const { return elementBytes() * elements; }
 };

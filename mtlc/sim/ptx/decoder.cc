@@ -202,7 +202,7 @@ void KernelDecoder::computeStack() {
   program_->localBytes = static_cast<uint32_t>(std::min<uint64_t>(depth[0], UINT32_MAX));
 }
 
-std::unique_ptr<Program> KernelDecoder::run(const Function& kernel) {
+std::unique_ptr<Program> KernelDecoder::run(const Function& kernel, bool whole) {
   program_ = std::make_unique<Program>();
   Program& p = *program_;
   p.kernel = std::string(kernel.name);
@@ -249,6 +249,7 @@ std::unique_ptr<Program> KernelDecoder::run(const Function& kernel) {
   uint32_t order = 1;
   for (uint32_t i = 0; i < reachable_.size(); ++i) {
     FunctionDecoder(*this, *reachable_[i], i).run();
+    if (!whole) return std::move(program_);
     if (diags_.hasErrors()) continue;
     order = orderBlocks(p, i, order);
   }
@@ -270,7 +271,7 @@ std::unique_ptr<Program> decodeKernel(const ModuleSymbols& symbols, const Functi
 
 void checkFunction(const ModuleSymbols& symbols, const Function& function,
                    DiagnosticEngine& diags) {
-  KernelDecoder(symbols, DecodeOptions{}, diags).run(function);
+  KernelDecoder(symbols, DecodeOptions{}, diags).run(function, false);
 }
 
 // ---- FunctionDecoder: declarations and statements ----
@@ -298,6 +299,11 @@ void FunctionDecoder::collectLabels() {
           error(DiagId::PtxRedefined, s.loc, static_cast<uint32_t>(s.name.size()), {s.name});
         }
         break;
+      case Statement::Kind::branchTargets:
+      case Statement::Kind::callTargets:
+      case Statement::Kind::prototype:
+        directives_[scope].emplace(s.name, &s);
+        break;
       default:
         break;
     }
@@ -324,6 +330,20 @@ FunctionDecoder::Label* FunctionDecoder::findLabel(std::string_view name, uint32
     }
     if (scope == 0) return nullptr;
     scope = scopeParents_[scope];
+  }
+}
+
+const Statement* FunctionDecoder::labelledDirective(std::string_view name, Statement::Kind kind,
+                                                    bool equal) {
+  for (uint32_t scope = scopes_.back().id;; scope = scopeParents_[scope]) {
+    auto it = directives_.find(scope);
+    if (it != directives_.end()) {
+      auto found = it->second.find(name);
+      if (found != it->second.end() && (found->second->kind == kind) == equal) {
+        return found->second;
+      }
+    }
+    if (scope == 0) return nullptr;
   }
 }
 
@@ -462,14 +482,12 @@ void FunctionDecoder::statement(const Statement& s) {
     case Statement::Kind::callTargets: {
       Local l;
       l.kind = Local::Kind::table;
-      l.index = s.index;
       addName(s.name, l, s.loc);
       return;
     }
     case Statement::Kind::prototype: {
       Local l;
       l.kind = Local::Kind::prototype;
-      l.index = s.index;
       addName(s.name, l, s.loc);
       return;
     }

@@ -61,20 +61,11 @@ bool FunctionDecoder::branchTableInstruction(const Instruction& in, const Form& 
   auto index = source(in.operands[0], Mod::u32, false, false, nullptr);
   if (!index) return false;
   const Operand& t = in.operands[1];
-  const Local* l = findLocal(t.name, nullptr);
-  // The table may also follow the branch.
-  const std::vector<std::pair<std::string_view, SourceLoc>>* labels = nullptr;
-  if (l != nullptr && l->kind == Local::Kind::table) {
-    labels = &f_.tables[l->index];
-  } else {
-    for (const Statement& s : f_.body) {
-      if (s.kind == Statement::Kind::branchTargets && s.name == t.name)
-        labels = &f_.tables[s.index];
-    }
-  }
-  if (labels == nullptr) {
+  const Statement* table = labelledDirective(t.name, Statement::Kind::branchTargets, true);
+  if (table == nullptr) {
     return error(DiagId::PtxUndefined, t.loc, static_cast<uint32_t>(t.name.size()), {t.name});
   }
+  const std::vector<std::pair<std::string_view, SourceLoc>>* labels = &f_.tables[table->index];
   Instr out;
   out.op = Op::branchTable;
   out.src[0] = *index;
@@ -197,15 +188,16 @@ bool FunctionDecoder::callInstruction(const Instruction& in, const Form& form) {
     if (!ref) return false;
     site.callee = *ref;
     p_.functions[index_].indirectCalls = true;
-    const Local* l = in.operands.size() > 1 ? findLocal(in.operands[1].name, nullptr) : nullptr;
-    if (l == nullptr || (l->kind != Local::Kind::prototype && l->kind != Local::Kind::table)) {
-      return error(DiagId::PtxNoPrototype, callee.loc, length, {callee.name});
-    }
-    if (l->kind == Local::Kind::prototype) {
-      params = formalsOf(f_.prototypes[l->index].params);
-      results = formalsOf(f_.prototypes[l->index].returns);
+    const Statement* types =
+        in.operands.size() > 1
+            ? labelledDirective(in.operands[1].name, Statement::Kind::branchTargets, false)
+            : nullptr;
+    if (types == nullptr) return error(DiagId::PtxNoPrototype, callee.loc, length, {callee.name});
+    if (types->kind == Statement::Kind::prototype) {
+      params = formalsOf(f_.prototypes[types->index].params);
+      results = formalsOf(f_.prototypes[types->index].returns);
     } else {
-      for (auto [name, loc] : f_.tables[l->index]) {
+      for (auto [name, loc] : f_.tables[types->index]) {
         const ModuleSymbol* t = k_.symbols().find(name);
         auto index = t != nullptr && t->kind == ModuleSymbol::Kind::function
                          ? k_.functionIndex(t->function)

@@ -24,7 +24,6 @@ struct Local {
   uint64_t offset = 0;         // variable, entryParam
   uint32_t slot = 0;           // reg: first slot; range: index of its slot table
   uint32_t count = 0;          // range
-  uint32_t index = 0;          // table, prototype
 };
 
 // State shared by the functions of one program.
@@ -33,7 +32,9 @@ class KernelDecoder {
   KernelDecoder(const ModuleSymbols& symbols, const DecodeOptions& options, DiagnosticEngine& diags)
       : symbols_(symbols), options_(options), diags_(diags), lanes_(laneTable(options.portable)) {}
 
-  std::unique_ptr<Program> run(const Function& kernel);
+  // `whole`: with all functions that the kernel can reach; else only its own code is decoded, to
+  // check it.
+  std::unique_ptr<Program> run(const Function& kernel, bool whole = true);
 
   Ref constant32(uint32_t value);
   Ref constant64(uint64_t value);
@@ -109,6 +110,9 @@ class FunctionDecoder {
   void statement(const Statement& s);
   void resolveFixups();
   Label* findLabel(std::string_view name, uint32_t scope);
+  // The .branchtargets, .calltargets or .callprototype that `name` means here, which may stand
+  // behind the place that uses it; nullptr if there is none of that kind, or (`!equal`) of another.
+  const Statement* labelledDirective(std::string_view name, Statement::Kind kind, bool equal);
 
   // Names and operands (decoder_operands.cc).
   const Local* findLocal(std::string_view name, uint32_t* rangeIndex);
@@ -182,6 +186,7 @@ class FunctionDecoder {
   std::vector<NameScope> scopes_;  // Stack.
   std::vector<uint32_t> scopeParents_;
   std::unordered_map<uint32_t, std::unordered_map<std::string_view, Label>> labels_;
+  std::unordered_map<uint32_t, std::unordered_map<std::string_view, const Statement*>> directives_;
   std::vector<Fixup> fixups_;
   std::vector<std::vector<uint32_t>> rangeSlots_;
   std::unordered_map<std::string_view, Form> forms_;

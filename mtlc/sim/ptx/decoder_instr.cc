@@ -81,10 +81,6 @@ const Form* FunctionDecoder::matchForm(const Instruction& in) {
     }
   }
   auto rows = rowsOf(in.opcode);
-  if (rows.empty()) {
-    error(DiagId::PtxUnknownOpcode, in.loc, static_cast<uint32_t>(in.opcode.size()), {in.opcode});
-    return nullptr;
-  }
   Form form;
   const InstrRow* wrongCount = nullptr;
   for (const InstrRow* row : rows) {

@@ -37,9 +37,28 @@ bool Parser::unexpected(std::string_view what) {
   return false;
 }
 
+// Behind the statement's `;`, or before the `}` of what it stands in. Operand lists have braces
+// too.
 void Parser::syncStatement() {
-  while (!atEnd() && !isPunct(';') && !isPunct('}')) take();
+  size_t depth = 0;
+  while (!atEnd() && !isPunct(';')) {
+    if (isPunct('{')) ++depth;
+    if (isPunct('}') && depth-- == 0) return;
+    take();
+  }
   accept(';');
+}
+
+// Behind the declaration: its `;`, or the body of a function.
+void Parser::syncTopLevel() {
+  while (!atEnd() && !accept(';')) {
+    if (!isPunct('{')) {
+      take();
+      continue;
+    }
+    skipBraces();
+    if (!isPunct(',') && !isPunct(';') && !isPunct('}')) return;
+  }
 }
 
 void Parser::skipBraces() {
@@ -135,7 +154,7 @@ void Parser::topLevel() {
   Linkage l = linkage();
   if (isDot("entry") || isDot("func")) {
     bool entry = take().text == "entry";
-    if (!functionDecl(l, entry)) syncStatement();
+    if (!functionDecl(l, entry)) syncTopLevel();
     return;
   }
   if (auto space = storageSpace()) {
@@ -143,15 +162,15 @@ void Parser::topLevel() {
     size_t first = module_.variables.size();
     if (*space == Mod::r || *space == Mod::local || *space == Mod::param) {
       diags_.report(DiagId::PtxNotAtModuleLevel, rangeOf(t), {t.text});
-      syncStatement();
+      syncTopLevel();
     } else if (!variableDecl(*space, l, module_.variables)) {
       module_.variables.resize(first);
-      syncStatement();
+      syncTopLevel();
     }
     return;
   }
   if (acceptDot("file")) {
-    if (!fileDirective()) syncStatement();
+    if (!fileDirective()) syncTopLevel();
     return;
   }
   if (acceptDot("section")) {
@@ -177,7 +196,7 @@ void Parser::topLevel() {
   } else {
     unexpected("a directive");
   }
-  syncStatement();
+  syncTopLevel();
 }
 
 bool Parser::fileDirective() {
@@ -194,10 +213,10 @@ bool Parser::fileDirective() {
 
 void Parser::alias() {
   std::string_view name = expectName();
-  if (name.empty() || !expect(',')) return syncStatement();
+  if (name.empty() || !expect(',')) return syncTopLevel();
   SourceLoc loc = peek().loc;
   std::string_view target = expectName();
-  if (target.empty() || !expect(';')) return syncStatement();
+  if (target.empty() || !expect(';')) return syncTopLevel();
   module_.aliases.push_back({name, target, loc});
 }
 
@@ -217,7 +236,7 @@ bool Parser::functionDecl(const Linkage& linkage, bool entry) {
   f.name = expectName();
   if (f.name.empty()) return false;
   if (isPunct('(') && !parameterList(f.params)) return false;
-  performanceDirectives(f);
+  if (!performanceDirectives(f)) return false;
   bool ok = isPunct('{') ? body(f) : expect(';');
   if (ok) module_.functions.push_back(std::move(f));
   return ok;
@@ -235,33 +254,34 @@ bool Parser::threadCounts(std::array<uint32_t, 3>& out) {
 }
 
 // Directives between the parameter list and the body (PTX ISA 11.4).
-void Parser::performanceDirectives(Function& f) {
+bool Parser::performanceDirectives(Function& f) {
   while (peek().kind == Tok::dotWord) {
     const Token t = take();
     uint64_t ignored;
     std::array<uint32_t, 3> ignoredCounts;
     if (t.text == "maxntid") {
-      if (!threadCounts(f.maxThreads)) return;
+      if (!threadCounts(f.maxThreads)) return false;
     } else if (t.text == "reqntid") {
-      if (!threadCounts(f.requiredThreads)) return;
+      if (!threadCounts(f.requiredThreads)) return false;
     } else if (t.text == "reqnctapercluster") {
-      if (!threadCounts(ignoredCounts)) return;
+      if (!threadCounts(ignoredCounts)) return false;
     } else if (t.text == "minnctapersm" || t.text == "maxnctapersm" || t.text == "maxnreg" ||
                t.text == "maxclusterrank" || t.text == "abi_preserve" ||
                t.text == "abi_preserve_control") {
-      if (!unsignedConstant(UINT32_MAX, ignored)) return;
+      if (!unsignedConstant(UINT32_MAX, ignored)) return false;
     } else if (t.text == "noreturn") {
       f.noReturn = true;
     } else if (t.text == "explicitcluster" || t.text == "blocksareclusters") {
       // No effect on one cluster of one block.
     } else if (t.text == "pragma") {
       while (peek().kind == Tok::string || isPunct(',')) take();
-      if (!expect(';')) return;
+      if (!expect(';')) return false;
     } else {
       diags_.report(DiagId::PtxUnknownDirective, rangeOf(t), {t.text});
-      return;
+      return false;
     }
   }
+  return true;
 }
 
 bool Parser::parameterList(std::vector<Variable>& out) {
@@ -375,11 +395,16 @@ bool Parser::declarator(Variable& v) {
   }
   while (accept('[')) {
     uint64_t n = 0;
+    if (v.extents.size() >= kMaxDimensions) {
+      diags_.report(DiagId::PtxTooDeep, rangeOf(at));
+      return false;
+    }
     bool first = !v.isArray;
     v.isArray = true;
     if (accept(']')) {
       if (!first) return unexpected("a size");
       v.unsizedArray = true;
+      v.extents.push_back(0);
       continue;
     }
     if (!unsignedConstant(kMaxVariableBytes, n) || !expect(']')) return false;
@@ -389,6 +414,7 @@ bool Parser::declarator(Variable& v) {
       return false;
     }
     v.elements = static_cast<uint64_t>(total);
+    v.extents.push_back(n);
   }
   if (v.bytes() > kMaxVariableBytes) {
     diags_.report(DiagId::PtxTooLarge, rangeOf(at), {v.name, kMaxVariableBytes});
@@ -424,50 +450,55 @@ bool Parser::variableDecl(Mod space, const Linkage& linkage, std::vector<Variabl
   return expect(';');
 }
 
-// Lists are flattened: a nested list starts where its sub-array does only if the outer lists are
-// full, which is what producers emit; a short inner list is refused.
 bool Parser::initialiser(Variable& v) {
   v.hasInit = true;
-  const Token at = peek();
-  if (!isPunct('{')) return initElement(v);
-  size_t depth = 0;
-  bool wantElement = true;
-  uint64_t limit = v.unsizedArray ? kMaxVariableBytes / std::max<uint64_t>(v.elementBytes(), 1)
-                                  : v.elements * v.vector;
-  do {
-    if (accept('{')) {
-      if (++depth > 16) {
-        diags_.report(DiagId::PtxTooDeep, rangeOf(at));
-        return false;
-      }
-      wantElement = !isPunct('}');
-    } else if (accept('}')) {
-      --depth;
-      wantElement = false;
-    } else if (accept(',')) {
-      wantElement = true;
-    } else if (wantElement) {
-      if (!initElement(v)) return false;
-      wantElement = false;
-      if (v.init.size() > limit) {
-        diags_.report(DiagId::PtxTooManyInitialisers, rangeOf(at), {v.name});
-        return false;
-      }
-    } else {
-      return unexpected("',' or '}'");
-    }
-  } while (depth > 0 && !atEnd());
-  if (depth > 0) return unexpected("'}'");
+  std::vector<uint64_t> extents = v.extents;
+  if (v.vector > 1) extents.push_back(v.vector);
+  if (extents.empty() && !isPunct('{')) return initElement(v, 0);
+  if (extents.empty()) extents.push_back(1);
+  // Elements of one element of each level, from the outermost in.
+  std::vector<uint64_t> strides(extents.size(), 1);
+  for (size_t i = extents.size() - 1; i > 0; --i) strides[i - 1] = strides[i] * extents[i];
+  uint64_t perOuter = strides[0];
+  if (v.unsizedArray) {
+    extents[0] = kMaxVariableBytes / std::max<uint64_t>(v.elementBytes() / v.vector * perOuter, 1);
+  }
+  uint64_t outer = 0;
+  if (!initList(v, extents, strides, 0, 0, outer)) return false;
   if (v.unsizedArray) {
     v.unsizedArray = false;
-    v.elements = (v.init.size() + v.vector - 1) / v.vector * v.elements;
+    v.elements *= outer;
   }
   return true;
 }
 
+// { x, y, … } for one element of level `level`: lists on all levels but the innermost. What is left
+// out is zero. `count` is the number of elements in the list.
+bool Parser::initList(Variable& v, const std::vector<uint64_t>& extents,
+                      const std::vector<uint64_t>& strides, size_t level, uint64_t base,
+                      uint64_t& count) {
+  const Token at = peek();
+  if (!expect('{')) return false;
+  count = 0;
+  if (accept('}')) return true;
+  do {
+    if (count >= extents[level]) {
+      diags_.report(DiagId::PtxTooManyInitialisers, rangeOf(at), {v.name});
+      return false;
+    }
+    uint64_t index = base + count * strides[level], ignored;
+    bool ok = level + 1 < extents.size() ? initList(v, extents, strides, level + 1, index, ignored)
+                                         : initElement(v, index);
+    if (!ok) return false;
+    ++count;
+  } while (accept(','));
+  return isPunct('}') ? accept('}') : unexpected("',' or '}'");
+}
+
 // constant | name[+const] | generic(name)[+const] | mask(name)
-bool Parser::initElement(Variable& v) {
+bool Parser::initElement(Variable& v, uint64_t index) {
   InitValue e;
+  e.index = index;
   e.loc = peek().loc;
   const Token t = peek();
   if (t.kind == Tok::ident && t.text == "generic" && isPunct('(', 1)) {

@@ -12,6 +12,7 @@ namespace mtlc::sim::ptx {
 // Limits that keep hostile input bounded.
 inline constexpr size_t kMaxNesting = 200;
 inline constexpr uint64_t kMaxVariableBytes = uint64_t{1} << 32;
+inline constexpr size_t kMaxDimensions = 16;
 inline constexpr uint32_t kMaxRegisterRange = 1u << 24;
 inline constexpr size_t kMaxFileBytes = size_t{1} << 28;
 

@@ -1,5 +1,6 @@
 // Bodies of functions: statements, instructions, operands.
 
+#include "mtlc/sim/isa/instructions.h"
 #include "mtlc/sim/ptx/parser_impl.h"
 
 namespace mtlc::sim::ptx {
@@ -168,6 +169,17 @@ bool Parser::prototype(Function& f, std::string_view name, SourceLoc loc) {
   return expect(';');
 }
 
+// An opcode without a row. One that PTX has, and that a program may use a thousand times, is
+// reported once.
+bool Parser::unknownOpcode(const Token& opcode) {
+  if (!isUnsupportedOpcode(opcode.text)) {
+    diags_.report(DiagId::PtxUnknownOpcode, rangeOf(opcode), {opcode.text});
+  } else if (refused_.insert(opcode.text).second) {
+    diags_.report(DiagId::PtxUnsupported, rangeOf(opcode), {opcode.text});
+  }
+  return false;
+}
+
 bool Parser::instruction(Function& f) {
   Instruction in;
   if (accept('@')) {
@@ -184,6 +196,7 @@ bool Parser::instruction(Function& f) {
     const Token m = take();
     auto mod = findMod(m.text);
     if (!mod) {
+      if (rowsOf(in.opcode).empty()) return unknownOpcode(op);
       diags_.report(DiagId::PtxUnknownModifier, rangeOf(m), {m.text, in.opcode});
       return false;
     }
@@ -191,6 +204,7 @@ bool Parser::instruction(Function& f) {
     in.mods.push_back(*mod);
     end = m.text.data() + m.text.size();
   }
+  if (rowsOf(in.opcode).empty()) return unknownOpcode(op);
   in.spelling = std::string_view(op.text.data(), static_cast<size_t>(end - op.text.data()));
   in.length = static_cast<uint32_t>(in.spelling.size());
   if (in.opcode == "call") {

@@ -6,6 +6,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_set>
 #include <vector>
 
 #include "mtlc/sim/ptx/lexer.h"
@@ -63,8 +64,9 @@ class Parser {
   static SourceRange rangeOf(const Token& t) {
     return SourceRange(t.loc, static_cast<uint32_t>(t.text.size()));
   }
-  void syncStatement();  // Skips behind the next `;`, or to a `}`.
-  void skipBraces();     // At `{`: skips the balanced block.
+  void syncStatement();
+  void syncTopLevel();  // Skips behind the next `;`, or to a `}`.
+  void skipBraces();    // At `{`: skips the balanced block.
 
   // Module level (parser.cc).
   void header();
@@ -73,7 +75,7 @@ class Parser {
   void alias();
   Linkage linkage();
   bool functionDecl(const Linkage& linkage, bool entry);
-  void performanceDirectives(Function& f);
+  bool performanceDirectives(Function& f);
   bool threadCounts(std::array<uint32_t, 3>& out);
   bool parameterList(std::vector<Variable>& out);
   bool parameter(Variable& v);
@@ -85,7 +87,9 @@ class Parser {
   bool typeAndAttributes(Variable& v);
   bool declarator(Variable& v);
   bool initialiser(Variable& v);
-  bool initElement(Variable& v);
+  bool initList(Variable& v, const std::vector<uint64_t>& extents,
+                const std::vector<uint64_t>& strides, size_t level, uint64_t base, uint64_t& count);
+  bool initElement(Variable& v, uint64_t index);
   std::optional<Mod> storageSpace() const;  // The next token as a space of a declaration.
 
   // Bodies (parser_body.cc).
@@ -95,6 +99,7 @@ class Parser {
   bool locDirective(Function& f);
   bool labelledDirective(Function& f, std::string_view name, SourceLoc loc);
   bool prototype(Function& f, std::string_view name, SourceLoc loc);
+  bool unknownOpcode(const Token& opcode);
   bool instruction(Function& f);
   bool callOperands(Instruction& in);
   bool operand(Operand& out, size_t depth);
@@ -113,6 +118,7 @@ class Parser {
   std::vector<Token> tokens_;
   DiagnosticEngine& diags_;
   size_t pos_ = 0;
+  std::unordered_set<std::string_view> refused_;  // Opcodes reported as not supported.
   size_t scopeDepth_ = 0;
   Module module_;
 };

@@ -72,8 +72,8 @@ std::vector<Case> cases() {
        Where::line},
       {DiagId::PtxTooDeep, inModule("`.global .u32 x = " + repeated("-", 5000) + "1;"),
        Where::line},
-      {DiagId::PtxTooDeep,
-       inModule(".global .u32 x = `" + repeated("{", 5000) + "1" + repeated("}", 5000) + ";")},
+      {DiagId::PtxExpected,
+       inModule(".global .u32 x = {`" + repeated("{", 5000) + "1" + repeated("}", 5001) + ";")},
       {DiagId::PtxTooDeep, inKernel("`" + repeated("{", 5000) + repeated("}", 5000)), Where::line},
       {DiagId::PtxTooDeep,
        inKernel("`mov.b64 %rd0, " + repeated("{", 5000) + "%r0" + repeated("}", 5000) + ";"),
@@ -110,6 +110,19 @@ std::vector<Case> cases() {
       {DiagId::PtxRedefined, inKernel(".reg .b32 x;\n.reg .b32 `x;")},
       {DiagId::PtxRedefined, inKernel("here:\n`here:")},
       {DiagId::PtxUnknownOpcode, inKernel("`frobnicate.u32 %r0, %r1;")},
+      {DiagId::PtxUnknownOpcode, inKernel("`frobnicate.gently {%r0, %r1}, [%rd0, {%r2}];")},
+      // Once, and nothing else of what such an instruction holds.
+      {DiagId::PtxUnsupported,
+       inKernel("`tex.2d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [%rd0, {%r0, %r1}];\n"
+                "tex.2d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [%rd0, {%r0, %r1}];")},
+      // One error for a declaration, whatever follows it.
+      {DiagId::PtxExpected, inKernel("add.s32 %r0, %r1, %r2;", ".global .u32 x[2] = {1, 2 `3};")},
+      {DiagId::PtxTooManyInitialisers, inModule(".global .u32 x[2][2] = {{1, 2}, `{1, 2, 3}};")},
+      {DiagId::PtxExpected, inModule(".global .u32 x[2][2] = {`1, 2};")},
+      {DiagId::PtxExpected, inModule(".global .u32 x[2] = `1;")},
+      {DiagId::PtxTooDeep, inModule(".global .u8 `x" + repeated("[1]", 17) + ";")},
+      {DiagId::PtxUnknownDirective, inModule(".func f() `.frob 3 {\nadd.s32 a, b, c;\n}")},
+      {DiagId::PtxUnknownType, inModule(".func f(.param `.frob x) {\nadd.s32 a, b, c;\n}")},
       {DiagId::PtxUnknownForm, inKernel("`add.pred %p0, %p1, %p2;")},
       {DiagId::PtxUnknownForm, inKernel("`mul.s32 %r0, %r1, %r2;")},
       // PTX ISA: activemask came with PTX 6.2; redux.sync needs sm_80.
@@ -191,6 +204,32 @@ TEST(PtxRefusals, NameTheRowAndThePlace) {
       }
       EXPECT_GT(d.range.begin.line(), 0u) << d.message;
     }
+  }
+}
+
+// What is wrong is said once: reading goes on behind it, and a function is checked once, however
+// many kernels reach it.
+TEST(PtxRefusals, OneFaultOneError) {
+  const std::vector<std::string> sources = {
+      inKernel("add.s32 %r0, %r1, %r2;", ".global .u32 x[2][2] = {{1, 2}, {3, 4, 5}}, y = {6};"),
+      inKernel("add.s32 %r0, %r1, %r2;",
+               ".global .v4 .u32 x = {1, 2, 3 4};\n.global .u32 z[2] = {1};"),
+      inKernel("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3},\n"
+               "  {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%f0, %f1, %f2, %f3};\n"
+               "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd0, %rd1}, {%rd0}, {%rd1}, "
+               "{%rd0, %rd1};\n"
+               "add.s32 %r0, %r1, %r2;"),
+      inKernel("frobnicate {%r0, %r1}, [%rd0];\nadd.s32 %r0, %r1, %r2;"),
+      inKernel("add.s32 %r0, %r1, %r2;", ".func f() .frob 3 {\nadd.s32 a, b, c;\n}"),
+      inKernel("add.s32 %r0, %r1, %r2;", ".func f(.param .frob x) {\nadd.s32 a, b, c;\n}"),
+      inKernel("call f;",
+               ".func f()\n{\n.reg .b32 %a;\nadd.s32 %a, %a, %b;\nret;\n}\n"
+               ".func g()\n{\ncall f;\nret;\n}\n.entry l() {\ncall g;\ncall f;\nret;\n}"),
+  };
+  for (const std::string& source : sources) {
+    Harness h(source);
+    EXPECT_FALSE(h.ok()) << source;
+    EXPECT_EQ(h.diags().all().size(), 1u) << source << h.errors();
   }
 }
 
