@@ -6,6 +6,8 @@
 #include "absl/container/flat_hash_set.h"
 #include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
+#include "mtlc/analysis/async_groups.h"
+#include "mtlc/analysis/tiles.h"
 #include "mtlc/analysis/uniformity.h"
 
 namespace mtlc::analysis {
@@ -32,6 +34,20 @@ std::string describeSource(const ir::Operation& op) {
           ir::spaceName(op.operand(0)->type().space()));
     case ir::Form::Cast:
       return "the address of private memory may differ from one work-item to the next";
+    case ir::Form::AtomicLoad:
+    case ir::Form::AtomicRmw:
+    case ir::Form::AtomicCas:
+      return absl::StrFormat("%s may give each work-item another value", op.info().mnemonic);
+    case ir::Form::SubgroupLane:
+    case ir::Form::SubgroupReduce:
+    case ir::Form::SubgroupBallot:
+    case ir::Form::SubgroupVote:
+      if (op.opcode() != ir::Opcode::SubgroupShuffle &&
+          op.opcode() != ir::Opcode::SubgroupScanInclusive &&
+          op.opcode() != ir::Opcode::SubgroupScanExclusive) {
+        return absl::StrFormat("%s gives each subgroup its own value", op.info().mnemonic);
+      }
+      [[fallthrough]];
     default:
       return absl::StrFormat("%s gives each work-item its own value", op.info().mnemonic);
   }
@@ -85,7 +101,11 @@ class DeviceVerifier {
       checkRecursion(f);
       checkCalls(f);
       checkCollectives(f);
+      checkHostOperations(f);
+      checkUniformOperands(f);
+      checkTiles(f);
     }
+    checkAsyncGroups();
     return diags_.errorCount() == before;
   }
 
@@ -177,12 +197,146 @@ class DeviceVerifier {
     }
   }
 
+  void checkHostOperations(uint32_t f) {  // D07
+    for (const ir::Block& block : calls_.function(f)->blocks()) {
+      for (const ir::Operation& op : block.ops()) {
+        std::string_view hint;
+        if (op.form() == ir::Form::Launch) {
+          hint = "launch from the host; a kernel cannot start another";
+        } else if (op.form() == ir::Form::CallIndirect || op.form() == ir::Form::FuncAddr) {
+          hint = "call the function by its name: device code has no function pointers";
+        } else {
+          continue;
+        }
+        Diagnostic& d = diags_.report(DiagId::DeviceD07, op.loc(),
+                                      {op.info().mnemonic, at(calls_.function(f)), hint});
+        noteChain(d, f);
+      }
+    }
+  }
+
+  // Operands that all work-items of a scope have to agree on.
+  void checkUniformOperands(uint32_t f) {  // D08
+    const ir::Function* function = calls_.function(f);
+    if (calls_.recursive(f) || !uniformity_.analyzed(function)) return;
+    for (const ir::Block& block : function->blocks()) {
+      for (const ir::Operation& op : block.ops()) {
+        if (op.opcode() == ir::Opcode::SubgroupBroadcast) {
+          checkUniform(op, op.operand(1), "the lane", Rank::Subgroup);
+        } else if (op.form() == ir::Form::Mma || op.form() == ir::Form::Epilogue ||
+                   op.form() == ir::Form::Transfer) {
+          const Rank allowed =
+              op.convergence() == ir::Convergence::Workgroup ? Rank::Workgroup : Rank::Subgroup;
+          const ir::SlotSet slots = op.tensor().slots;
+          for (int s = 0; s < ir::kSlotCount; ++s) {
+            const ir::Slot slot = static_cast<ir::Slot>(s);
+            if (slots.has(slot) && ir::slotClass(slot) != ir::SlotClass::Tile) {
+              checkUniform(op, op.slot(slot), ir::slotName(slot), allowed);
+            }
+          }
+        }
+      }
+    }
+  }
+
+  void checkUniform(const ir::Operation& op, const ir::Value* value, std::string_view what,
+                    Rank allowed) {
+    if (uniformity_.rank(value) <= allowed) return;
+    Diagnostic& d =
+        diags_.report(DiagId::DeviceD08, op.loc(),
+                      {what, absl::StrFormat("%s in %s", op.info().mnemonic, at(op.function())),
+                       allowed == Rank::Workgroup ? "workgroup" : "subgroup"});
+    noteReasons(d, uniformity_.explainValue(value, allowed));
+  }
+
+  void checkAsyncGroups() {  // D09
+    const AsyncGroups groups(calls_);
+    for (const AsyncProblem& p : groups.problems()) {
+      std::string what;
+      std::string_view hint;
+      switch (p.kind) {
+        case AsyncProblem::Kind::TooMany:
+          what = absl::StrFormat(
+              "this commit makes a group of copies more than the %d that may be "
+              "pending; before it there are %s",
+              kMaxPendingGroups, p.states.print());
+          hint = "wait for older groups with async.wait first";
+          break;
+        case AsyncProblem::Kind::AtExit:
+          what = absl::StrFormat("the kernel ends with %s", p.states.print());
+          hint = "commit what was copied and end with async.wait 0 on every path";
+          break;
+        case AsyncProblem::Kind::LoopHead:
+          what = absl::StrFormat(
+              "one round of this loop changes the groups in flight: %s on entry, "
+              "%s after it",
+              p.entry.print(), p.states.print());
+          hint =
+              "wait in each round for as many groups as it commits, or give the loop a constant "
+              "trip count";
+          break;
+      }
+      Diagnostic& d = diags_.report(DiagId::DeviceD09, p.op->loc(), {what, hint});
+      if (p.cause) {
+        d.note(p.cause->loc(), absl::StrFormat("%s is here", p.cause->info().mnemonic));
+      }
+      noteChain(d, calls_.index(p.op->function()));
+    }
+  }
+
+  void checkTiles(uint32_t f) {  // D10
+    const Tiles tiles(*calls_.function(f));
+    for (const TileProblem& p : tiles.problems()) {
+      const ir::Operation* made = p.tile->def();
+      const SourceLoc madeAt = made ? made->loc() : p.tile->argBlock()->loc();
+      const std::string name =
+          p.tile->name().empty() ? "the tile" : absl::StrFormat("tile %%%s", p.tile->name());
+      std::string what, note;
+      std::string_view hint;
+      SourceLoc noteAt = madeAt;
+      switch (p.kind) {
+        case TileProblem::Kind::NotConsumed:
+          what = absl::StrFormat("%s is not committed on every path", name);
+          hint = "commit it, or hand it to the next block, on every way from here";
+          note = "it is made here";
+          break;
+        case TileProblem::Kind::Twice:
+          what = absl::StrFormat("%s is consumed a second time", name);
+          hint = "use the tile that the first operation gives";
+          note = p.other == p.op ? "it is made here, outside of the loop"
+                 : p.other       ? "it is consumed here"
+                                 : "it is made here, and consumed on the way";
+          if (p.other && p.other != p.op) noteAt = p.other->loc();
+          break;
+        case TileProblem::Kind::HomesDiffer:
+          what = absl::StrFormat("%s may have different homes", name);
+          hint = "begin all tiles that meet here with the same pointer, stride and layout";
+          note = "one home is named here";
+          noteAt = p.other->loc();
+          break;
+        case TileProblem::Kind::HomeTouched:
+          what = absl::StrFormat("%s accesses the home of %s while the tile is held",
+                                 p.op->info().mnemonic, name);
+          hint = "commit the tile first, or move the access before tensor.acc.begin";
+          note = "the home is named here";
+          noteAt = p.other->loc();
+          break;
+      }
+      Diagnostic& d = diags_.report(DiagId::DeviceD10, p.op ? p.op->loc() : madeAt, {what, hint});
+      d.note(noteAt, std::move(note));
+      noteChain(d, f);
+    }
+  }
+
   void reportCollective(const ir::Operation& op, const ir::Block& block, Rank allowed) {
     Diagnostic& d =
         diags_.report(DiagId::DeviceD06, op.loc(),
                       {absl::StrFormat("%s in %s", op.info().mnemonic, at(block.function())),
                        allowed == Rank::Workgroup ? "workgroup" : "subgroup"});
-    const std::vector<ReasonStep> steps = uniformity_.explainControl(&block, allowed);
+    noteReasons(d, uniformity_.explainControl(&block, allowed));
+  }
+
+  static void noteReasons(Diagnostic& d, const std::vector<ReasonStep>& steps) {
     const ReasonStep* effect = nullptr;
     size_t notes = 0;
     for (const ReasonStep& step : steps) {

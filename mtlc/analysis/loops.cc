@@ -230,7 +230,8 @@ std::optional<uint64_t> stepFrom(const ir::Value* value, const ir::Value* next) 
   return std::nullopt;
 }
 
-// The least k ≥ 0 for which compare(first + k·step, bound) is false, if no value wraps before.
+}  // namespace
+
 std::optional<uint64_t> countBackEdges(ir::Opcode compare, unsigned width, uint64_t first,
                                        uint64_t step, uint64_t bound) {
   using ir::Opcode;
@@ -284,8 +285,6 @@ std::optional<uint64_t> countBackEdges(ir::Opcode compare, unsigned width, uint6
   if (last < low || last > high) return std::nullopt;
   return static_cast<uint64_t>(count);
 }
-
-}  // namespace
 
 std::optional<CountedLoop> matchCountedLoop(const LoopForest& loops, uint32_t loop) {
   const Cfg& cfg = loops.cfg();

@@ -81,6 +81,11 @@ struct CountedLoop {
 };
 std::optional<CountedLoop> matchCountedLoop(const LoopForest& loops, uint32_t loop);
 
+// The least k ≥ 0 for which compare(first + k·step, bound) is false, if no value wraps before.
+// `first`, `step` and `bound` are of `width` bits.
+std::optional<uint64_t> countBackEdges(ir::Opcode compare, unsigned width, uint64_t first,
+                                       uint64_t step, uint64_t bound);
+
 // One line per loop: header, depth, kind, latches, exits, trip count.
 std::string printLoops(const ir::Function& function);
 

@@ -1,12 +1,14 @@
 #include "mtlc/analysis/print_analysis.h"
 
 #include "absl/strings/str_cat.h"
+#include "mtlc/analysis/async_groups.h"
 #include "mtlc/analysis/call_graph.h"
 #include "mtlc/analysis/cfg.h"
 #include "mtlc/analysis/loops.h"
 #include "mtlc/analysis/memory_effects.h"
 #include "mtlc/analysis/postdominance.h"
 #include "mtlc/analysis/provenance.h"
+#include "mtlc/analysis/tiles.h"
 #include "mtlc/analysis/uniformity.h"
 
 namespace mtlc::analysis {

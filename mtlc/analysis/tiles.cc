@@ -1,0 +1,346 @@
+#include "mtlc/analysis/tiles.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include "absl/strings/str_cat.h"
+#include "mtlc/analysis/cfg.h"
+#include "mtlc/analysis/loops.h"
+
+namespace mtlc::analysis {
+namespace {
+
+bool accesses(const ir::Use& use) {
+  const ir::Operation& op = *use.owner();
+  switch (op.form()) {
+    case ir::Form::Load:
+    case ir::Form::AtomicLoad:
+    case ir::Form::AtomicStore:
+    case ir::Form::AtomicRmw:
+    case ir::Form::AtomicCas:
+      return use.index() == 0;
+    case ir::Form::Store:
+      return use.index() == 1;
+    case ir::Form::AsyncCopy:
+    case ir::Form::Mma:
+    case ir::Form::Epilogue:
+    case ir::Form::Transfer:
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace
+
+bool sameHome(const ir::Operation& a, const ir::Operation& b) {
+  if (&a == &b) return true;
+  const ir::MmaDesc &x = a.mmaDesc(), &y = b.mmaDesc();
+  return a.slot(ir::Slot::D) == b.slot(ir::Slot::D) &&
+         a.slot(ir::Slot::Ldd) == b.slot(ir::Slot::Ldd) && x.ldd == y.ldd &&
+         x.dLayout == y.dLayout && x.result == y.result && x.m == y.m && x.n == y.n;
+}
+
+struct Tiles::Solver {
+  // Where a tile is held: in `block`, after `from` up to and with `to` (positions of operations).
+  struct Range {
+    uint32_t block;
+    uint32_t from, to;
+    const ir::Value* tile;
+  };
+  // A use: an operation in `block`, or with `edge` what the terminator passes along that edge.
+  struct Consumption {
+    uint32_t block;
+    uint32_t edge = kEnd;
+  };
+  static constexpr uint32_t kEnd = ~0u;
+  static constexpr uint32_t kBeforeAll = 0;  // Operations have positions from 1 on.
+
+  Tiles& tiles;
+  Cfg cfg;
+  std::optional<LoopForest> loops;
+  std::vector<const ir::Value*> values;
+  std::vector<Range> ranges;
+  std::vector<uint32_t> seenLive, seenConsumed;  // By block: number of the tile, plus 1.
+  uint32_t current = 0;
+  bool reported = false;  // Of the current tile: one problem each is enough.
+
+  Solver(Tiles& t, const ir::Function& f) : tiles(t), cfg(f) {}
+
+  void run() {
+    for (ir::Block* block : cfg.rpo()) {
+      for (const ir::Value* arg : block->args()) {
+        if (arg->type().isTile()) values.push_back(arg);
+      }
+      uint32_t position = 0;
+      for (ir::Operation& op : block->ops()) {
+        op.scratch = ++position;
+        if (op.resultType().isTile()) values.push_back(op.result());
+      }
+    }
+    if (values.empty()) return;
+    tiles.any_ = true;
+    loops.emplace(cfg);
+    seenLive.assign(cfg.size(), 0);
+    seenConsumed.assign(cfg.size(), 0);
+    for (const ir::Value* v : values) linear(v);
+    findHomes();
+    findTouches();
+  }
+
+  void report(TileProblem::Kind kind, const ir::Value* tile, const ir::Operation* op,
+              const ir::Operation* other) {
+    if (reported) return;
+    reported = true;
+    tiles.problems_.push_back({kind, tile, op, other});
+  }
+
+  // ---- Consumed exactly once ----
+
+  static uint32_t definedAt(const ir::Value* v) {
+    return v->isBlockArg() ? kBeforeAll : v->def()->scratch;
+  }
+
+  // How often an edge passes the tile on.
+  static unsigned passes(const ir::Operation& term, unsigned edge, const ir::Value* v) {
+    const ir::Successor& s = term.successor(edge);
+    unsigned n = 0;
+    for (unsigned i = 0; i < s.argCount(); ++i) n += term.operand(s.firstArg() + i) == v;
+    return n;
+  }
+
+  void linear(const ir::Value* v) {
+    ++current;
+    reported = false;
+    const uint32_t home = cfg.index(v->block());
+    // The usual case: one use, in the same block.
+    if (v->hasOneUse()) {
+      const ir::Operation* user = v->firstUse()->owner();
+      if (user->block() == v->block() && !user->isTerminator()) {
+        ranges.push_back({home, definedAt(v), user->scratch, v});
+        return;
+      }
+    }
+    std::vector<Consumption> consumed;
+    std::vector<uint32_t> work;
+    followLive(v, home, definedAt(v), work, consumed);
+    while (!work.empty()) {
+      const uint32_t b = work.back();
+      work.pop_back();
+      if (b == home) {
+        // Around a loop to its own definition.
+        report(TileProblem::Kind::NotConsumed, v, v->isBlockArg() ? nullptr : v->def(), nullptr);
+        continue;
+      }
+      followLive(v, b, kBeforeAll, work, consumed);
+    }
+    // With one place of use, a second time means going round a loop that the definition is not in.
+    const bool onePlace = v->hasOneUse();
+    if (onePlace && !consumed.empty()) {
+      const uint32_t loop = loops->loopOf(consumed[0].block);
+      if (loop == kNoNode || loops->contains(loop, home)) return;
+      const ir::Operation* user = v->firstUse()->owner();
+      report(TileProblem::Kind::Twice, v, user, user);
+      return;
+    }
+    for (const Consumption& c : consumed) followConsumed(v, home, c);
+  }
+
+  // The tile is held from `from` on in block b.
+  void followLive(const ir::Value* v, uint32_t b, uint32_t from, std::vector<uint32_t>& work,
+                  std::vector<Consumption>& consumed) {
+    const ir::Block* block = cfg.block(b);
+    const ir::Operation* first = nullptr;
+    const ir::Operation* second = nullptr;
+    for (const ir::Use* u = v->firstUse(); u; u = u->next()) {
+      const ir::Operation* op = u->owner();
+      if (op->block() != block || op->isTerminator() || op->scratch <= from) continue;
+      if (!first || op->scratch < first->scratch) {
+        second = first;
+        first = op;
+      } else if (!second || op->scratch < second->scratch) {
+        second = op;
+      }
+    }
+    if (second) report(TileProblem::Kind::Twice, v, second, first);
+    const ir::Operation* term = block->terminator();
+    if (first) {
+      ranges.push_back({b, from, first->scratch, v});
+      consumed.push_back({b});
+      for (unsigned e = 0; e < term->successorCount(); ++e) {
+        if (passes(*term, e, v) > 0) report(TileProblem::Kind::Twice, v, term, first);
+      }
+      return;
+    }
+    ranges.push_back({b, from, kEnd, v});
+    if (term->form() == ir::Form::Return) {
+      report(TileProblem::Kind::NotConsumed, v, term, nullptr);
+      return;
+    }
+    for (unsigned e = 0; e < term->successorCount(); ++e) {
+      const unsigned n = passes(*term, e, v);
+      if (n > 1) report(TileProblem::Kind::Twice, v, term, term);
+      if (n > 0) {
+        consumed.push_back({b, e});
+        continue;
+      }
+      const uint32_t to = cfg.index(term->successor(e).block());
+      if (seenLive[to] == current) continue;
+      seenLive[to] = current;
+      work.push_back(to);
+    }
+  }
+
+  // After a use, no other may follow before the tile is defined again.
+  void followConsumed(const ir::Value* v, uint32_t home, const Consumption& from) {
+    absl::flat_hash_map<uint32_t, const ir::Operation*> users;
+    for (const ir::Use* u = v->firstUse(); u; u = u->next()) {
+      users.emplace(cfg.index(u->owner()->block()), u->owner());
+    }
+    std::vector<uint32_t> work;
+    auto reach = [&](uint32_t to) {
+      if (to == home || seenConsumed[to] == current) return;
+      seenConsumed[to] = current;
+      work.push_back(to);
+    };
+    auto push = [&](uint32_t b) {
+      for (uint32_t to : cfg.succs(b)) reach(to);
+    };
+    if (from.edge == kEnd) {
+      push(from.block);
+    } else {
+      reach(cfg.succs(from.block)[from.edge]);
+    }
+    while (!work.empty() && !reported) {
+      const uint32_t b = work.back();
+      work.pop_back();
+      auto it = users.find(b);
+      if (it != users.end()) {
+        report(TileProblem::Kind::Twice, v, it->second, nullptr);
+        return;
+      }
+      push(b);
+    }
+  }
+
+  // ---- Homes ----
+
+  void findHomes() {
+    // Each value gets the home of what it is made from; a block argument that of all ways into the
+    // block. Homes go along the chain, so a few rounds do; the number of rounds is bounded by the
+    // nesting of loops.
+    absl::flat_hash_map<const ir::Value*, const ir::Operation*>& homes = tiles.homes_;
+    absl::flat_hash_map<const ir::Value*, bool> conflict;
+    for (bool changed = true; changed;) {
+      changed = false;
+      for (const ir::Value* v : values) {
+        if (conflict.contains(v)) continue;
+        auto set = [&](const ir::Operation* begin, const ir::Operation* via) {
+          if (!begin) return;
+          auto [it, isNew] = homes.try_emplace(v, begin);
+          if (isNew) {
+            changed = true;
+          } else if (!sameHome(*it->second, *begin)) {
+            reported = false;
+            report(TileProblem::Kind::HomesDiffer, v, via, it->second);
+            conflict.emplace(v, true);
+          }
+        };
+        auto homeOf = [&](const ir::Value* from) {
+          auto it = homes.find(from);
+          return it == homes.end() ? nullptr : it->second;
+        };
+        if (!v->isBlockArg()) {
+          const ir::Operation* def = v->def();
+          if (def->opcode() == ir::Opcode::TensorAccBegin) {
+            set(def, def);
+          } else if (const ir::Value* tile = def->slot(ir::Slot::Tile)) {
+            set(homeOf(tile), def);
+          }
+          continue;
+        }
+        for (uint32_t p : cfg.preds(cfg.index(v->argBlock()))) {
+          const ir::Operation* from = cfg.block(p)->terminator();
+          for (unsigned e = 0; e < from->successorCount(); ++e) {
+            const ir::Successor& s = from->successor(e);
+            if (s.block() == v->argBlock()) {
+              set(homeOf(from->operand(s.firstArg() + v->argIndex())), from);
+            }
+          }
+        }
+      }
+    }
+    for (auto& [v, yes] : conflict) homes.erase(v);
+  }
+
+  void findTouches() {
+    // Ranges by home pointer and block.
+    absl::flat_hash_map<std::pair<const ir::Value*, uint32_t>, std::vector<Range>> held;
+    std::vector<const ir::Value*> pointers;
+    for (const Range& r : ranges) {
+      const ir::Operation* begin = tiles.home(r.tile);
+      if (!begin) continue;
+      const ir::Value* pointer = begin->slot(ir::Slot::D);
+      if (!pointer) continue;
+      held[{pointer, r.block}].push_back(r);
+      pointers.push_back(pointer);
+    }
+    std::sort(pointers.begin(), pointers.end());
+    pointers.erase(std::unique(pointers.begin(), pointers.end()), pointers.end());
+    size_t before = tiles.problems_.size();
+    for (const ir::Value* pointer : pointers) {
+      for (const ir::Use* u = pointer->firstUse(); u; u = u->next()) {
+        if (!accesses(*u) || !cfg.reachable(u->owner()->block())) continue;
+        auto it = held.find({pointer, cfg.index(u->owner()->block())});
+        if (it == held.end()) continue;
+        for (const Range& r : it->second) {
+          if (u->owner()->scratch > r.from && u->owner()->scratch <= r.to) {
+            reported = false;
+            report(TileProblem::Kind::HomeTouched, r.tile, u->owner(), tiles.home(r.tile));
+            break;
+          }
+        }
+      }
+    }
+    // The pointers were sorted by address: bring what was found into the order of the text.
+    std::sort(tiles.problems_.begin() + static_cast<ptrdiff_t>(before), tiles.problems_.end(),
+              [&](const TileProblem& a, const TileProblem& b) {
+                return std::pair(cfg.index(a.op->block()), a.op->scratch) <
+                       std::pair(cfg.index(b.op->block()), b.op->scratch);
+              });
+  }
+};
+
+Tiles::Tiles(const ir::Function& function) {
+  if (!function.isDeclaration()) Solver(*this, function).run();
+}
+
+const ir::Operation* Tiles::home(const ir::Value* tile) const {
+  auto it = homes_.find(tile);
+  return it == homes_.end() ? nullptr : it->second;
+}
+
+std::string printTiles(const ir::Function& function) {
+  const Tiles tiles(function);
+  std::string out;
+  if (!tiles.any()) return out;
+  auto nameOf = [](const ir::Value* v) {
+    return absl::StrCat("%", v->name().empty() ? "?" : std::string(v->name()));
+  };
+  auto line = [&](const ir::Value* v) {
+    if (!v->type().isTile()) return;
+    const ir::Operation* home = tiles.home(v);
+    absl::StrAppend(&out, "  ", nameOf(v), ": ", ir::typeName(v->type()), " home ",
+                    home ? nameOf(home->slot(ir::Slot::D)) : "unknown", "\n");
+  };
+  for (const ir::Block& block : function.blocks()) {
+    for (const ir::Value* arg : block.args()) line(arg);
+    for (const ir::Operation& op : block.ops()) {
+      if (op.result()) line(op.result());
+    }
+  }
+  return out;
+}
+
+}  // namespace mtlc::analysis
