@@ -95,6 +95,10 @@ bool parseOperand(std::string_view word, OperandSpec& spec) {
       spec.optional = true;
     } else if (word.back() == '!') {
       spec.negatable = true;
+    } else if (word.back() == '@') {
+      spec.selector = true;
+    } else if (word.back() == '-') {
+      spec.minus = true;
     } else {
       break;
     }

@@ -33,6 +33,8 @@ struct OperandSpec {
   bool relaxed = false;
   bool optional = false;
   bool negatable = false;
+  bool selector = false;  // Parts of the register may be selected.
+  bool minus = false;     // A minus may stand before it.
   bool predicatePair = false;
   bool needsPair = false;  // The predicate must be there.
 };

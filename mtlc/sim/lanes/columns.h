@@ -216,6 +216,8 @@ LaneFn selectAtomic(const Form& form);
 LaneFn selectMove(MoveKind kind);
 int64_t collectiveFlags(const Form& form);
 LaneFn selectCollective(const Form& form);
+int64_t videoFlags(const Form& form);
+LaneFn selectVideo(const Form& form);
 LaneFn selectMisc(const Form& form);
 
 }  // namespace mtlc::sim::MTLC_LANES

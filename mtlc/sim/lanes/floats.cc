@@ -1,6 +1,6 @@
 // Single- and double-precision arithmetic, exact as IEEE 754 (PTX ISA 9.7.3).
 
-#include "mtlc/sim/lanes/float_ops.h"
+#include "mtlc/sim/lanes/half.h"
 
 namespace mtlc::sim::MTLC_LANES {
 namespace {
@@ -125,6 +125,43 @@ LaneFn selectFma(const Form& f) {
     default:
       return nullptr;
   }
+}
+
+// Sources of half precision with an addend in single: exact in single, then one rounding.
+template <bool kBrain>
+MTLC_INLINE float widened(u16 h) {
+  return kBrain ? bhalfToFloat(h) : halfToFloat(h);
+}
+template <bool kBrain, bool kSubtract, bool kSat>
+struct MixedSum {
+  static MTLC_INLINE float run(Half a, float c) {
+    float x = widened<kBrain>(a.bits);
+    return finish<false, kSat>(kSubtract ? x - c : x + c);
+  }
+};
+template <bool kBrain, bool kSat>
+struct MixedFma {
+  static MTLC_INLINE float run(Half a, Half b, float c) {
+    return finish<false, kSat>(
+        fusedMultiplyAdd(widened<kBrain>(a.bits), widened<kBrain>(b.bits), c));
+  }
+};
+
+template <bool kBrain, bool kSat>
+LaneFn mixedOf(const Form& f) {
+  if (f.row->opcode == "fma") {
+    return withRounding<map3<MixedFma<kBrain, kSat>, float, Half, Half, float>>(f);
+  }
+  if (f.row->opcode == "sub") {
+    return withRounding<map2<MixedSum<kBrain, true, kSat>, float, Half, float>>(f);
+  }
+  return withRounding<map2<MixedSum<kBrain, false, kSat>, float, Half, float>>(f);
+}
+
+LaneFn selectMixed(const Form& f) {
+  bool sat = f.has(Mod::sat);
+  if (f.types[1] == Mod::bf16) return sat ? mixedOf<true, true>(f) : mixedOf<true, false>(f);
+  return sat ? mixedOf<false, true>(f) : mixedOf<false, false>(f);
 }
 
 template <typename F>
@@ -322,6 +359,8 @@ LaneFn selectFloats(const Form& f) {
       return arithmetic2<OpMul>(f);
     case Family::fltFma:
       return selectFma(f);
+    case Family::fltMixed:
+      return selectMixed(f);
     case Family::fltDiv:
       return arithmetic2<OpDiv>(f);
     case Family::fltRcp:

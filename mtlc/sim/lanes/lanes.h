@@ -41,6 +41,12 @@ enum class MoveKind : uint8_t {
   globalTimerHi,
 };
 
+// Where Instr::imm of a video instruction has the selectors of its operands: a part of a word, or
+// three bits for each element of a vector; of the destination, a part or a mask of elements.
+inline constexpr unsigned kVideoASelector = 32, kVideoBSelector = 44, kVideoDSelector = 56;
+inline constexpr int64_t kVideoNegateProduct = int64_t{1} << 60;
+inline constexpr int64_t kVideoNegateAddend = int64_t{1} << 61;
+
 // A load or store of elements of one size.
 struct MemoryShape {
   unsigned bytes = 4;         // Of an element: 1, 2, 4, 8.

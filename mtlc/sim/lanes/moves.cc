@@ -165,7 +165,7 @@ LaneFn selectMisc(const Form& f) {
 LaneFn selectAny(const Form& f) {
   using Selector = LaneFn (*)(const Form&);
   for (Selector s : {selectIntegers, selectBits, selectHalves, selectFloats, selectApprox,
-                     selectCompare, selectConvert, selectCollective, selectMisc}) {
+                     selectCompare, selectConvert, selectCollective, selectVideo, selectMisc}) {
     if (LaneFn fn = s(f)) return fn;
   }
   return nullptr;
@@ -181,6 +181,10 @@ int64_t details(const Form& f) {
     case Family::cvtTf32:
     case Family::cvtFp8:
       return convertFlags(f);
+    case Family::video:
+    case Family::video2:
+    case Family::video4:
+      return videoFlags(f);
     case Family::isspacep:
     case Family::cvta:
     case Family::cvtaTo:

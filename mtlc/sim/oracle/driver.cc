@@ -75,6 +75,10 @@ std::string registerType(unsigned bits) {
   return bits == 1 ? "pred" : absl::StrFormat("b%d", bits);
 }
 
+std::string partOf(const Variant& v, size_t operand) {
+  return v.selectors[operand].empty() ? "" : "." + v.selectors[operand];
+}
+
 std::string kernelText(const Variant& v, size_t index) {
   const Form& f = v.form;
   std::vector<Slot> sources = sourcesOf(v);
@@ -106,7 +110,7 @@ std::string kernelText(const Variant& v, size_t index) {
   }
   if (v.pair) k += "  setp.ne.u32 %r, %i1, 0;\n";
   auto instruction = [&](std::string_view dest, std::string_view pair) {
-    std::string text = spelling(f) + " " + std::string(dest);
+    std::string text = spelling(f) + " " + std::string(dest) + partOf(v, 0);
     if (v.pair) text += "|" + std::string(pair);
     size_t next = 0;
     for (size_t i = 1; i < f.row->operands.size(); ++i) {
@@ -115,7 +119,8 @@ std::string kernelText(const Variant& v, size_t index) {
         absl::StrAppendFormat(&text, ", %d", v.integer);
         continue;
       }
-      absl::StrAppendFormat(&text, ", %s%%s%d", spec.negatable && v.negated ? "!" : "", next++);
+      absl::StrAppendFormat(&text, ", %s%s%%s%d%s", spec.negatable && v.negated ? "!" : "",
+                            i < 4 && v.minus[i] ? "-" : "", next++, i < 4 ? partOf(v, i) : "");
     }
     return text + ";\n";
   };
@@ -274,6 +279,8 @@ class Batch {
     for (size_t i = 0; i < n && failures < kFailuresPerVariant; ++i) {
       Operands o;
       o.integer = v.integer;
+      o.selectors = v.selectors;
+      o.minus = v.minus;
       for (size_t s = 0; s < sources.size(); ++s) {
         const Slot& slot = sources[s];
         unsigned width = typeBits(slot.type);
@@ -334,6 +341,11 @@ std::string Variant::describe() const {
   if (pair) text += " d|p";
   if (negated) text += " !p";
   if (wideRegisters) text += " wide";
+  for (size_t i = 0; i < 4; ++i) {
+    if (!selectors[i].empty() || minus[i]) {
+      absl::StrAppendFormat(&text, " %d:%s%s", i, minus[i] ? "-" : "", selectors[i]);
+    }
+  }
   for (const OperandSpec& s : form.row->operands) {
     if (s.role == OperandRole::integer) absl::StrAppendFormat(&text, " %d", integer);
   }
@@ -355,7 +367,59 @@ bool dependsOnContext(Family family) {
   }
 }
 
+namespace {
+
+// A selector for operand `index`, or none.
+std::string randomSelector(const Form& f, size_t index, Random& random) {
+  if (f.row->family == Family::video) {
+    if (index != 0 && random.oneIn(3)) return {};
+    static constexpr const char* kParts[] = {"b0", "b1", "b2", "b3", "h0", "h1"};
+    return kParts[random.below(6)];
+  }
+  if (random.oneIn(4)) return {};
+  unsigned count = f.row->family == Family::video2 ? 2 : 4;
+  std::string text(1, count == 2 ? 'h' : 'b');
+  if (index == 0) {
+    uint64_t mask = 1 + random.below((1u << count) - 1);
+    for (unsigned i = count; i-- > 0;) {
+      if ((mask >> i & 1) != 0) text += static_cast<char>('0' + i);
+    }
+  } else {
+    for (unsigned i = 0; i < count; ++i) text += static_cast<char>('0' + random.below(2 * count));
+  }
+  return text;
+}
+
+// Every form with its default selectors where it may do without, and with random ones.
+std::vector<Variant> videoVariants(const Form& form, unsigned tuples) {
+  const auto& operands = form.row->operands;
+  Random random(std::hash<std::string>()(spelling(form)) + operands.size());
+  bool merge = form.row->family == Family::video && operands[0].selector;
+  std::vector<Variant> out;
+  for (int n = 0; n < 6; ++n) {
+    Variant v;
+    v.form = form;
+    v.tuples = std::max(kBlock, tuples / 4);
+    for (size_t i = 0; i < operands.size(); ++i) {
+      if (operands[i].selector && (n > 0 || (merge && i == 0))) {
+        v.selectors[i] = randomSelector(form, i, random);
+      }
+      v.minus[i] = operands[i].minus && n > 0 && random.oneIn(3);
+    }
+    // Either the product is negated or the addend.
+    if (v.minus[1] != v.minus[2]) v.minus[3] = false;
+    out.push_back(v);
+  }
+  return out;
+}
+
+}  // namespace
+
 std::vector<Variant> variantsOf(const Form& form, unsigned tuples) {
+  if (form.row->family == Family::video || form.row->family == Family::video2 ||
+      form.row->family == Family::video4) {
+    return videoVariants(form, tuples);
+  }
   bool pairs = false, needsPair = false, negates = false, relaxed = false, constant = false;
   for (const OperandSpec& s : form.row->operands) {
     pairs = pairs || s.predicatePair;

@@ -7,6 +7,7 @@
 #ifndef MTLC_SIM_ORACLE_DRIVER_H_
 #define MTLC_SIM_ORACLE_DRIVER_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <vector>
@@ -23,6 +24,8 @@ struct Variant {
   bool negated = false;        // The negatable predicate source has a `!`.
   bool wideRegisters = false;  // Relaxed integer operands are in wider registers than they need.
   uint64_t integer = 0;        // The constant of an `i` operand.
+  std::array<std::string, 4> selectors{};  // Of the operands of a video instruction.
+  std::array<bool, 4> minus{};
   unsigned tuples = 4096;
 
   std::string describe() const;

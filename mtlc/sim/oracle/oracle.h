@@ -8,6 +8,7 @@
 #include <array>
 #include <cstdint>
 #include <functional>
+#include <string>
 
 #include "mtlc/sim/isa/instructions.h"
 #include "mtlc/sim/oracle/exact.h"
@@ -18,6 +19,9 @@ struct Operands {
   std::array<uint64_t, 6> src{};  // Bits in the width of the operand type; a predicate is 0 or 1.
   uint64_t integer = 0;           // The constant of an `i` operand.
   bool carryIn = false;
+  // Of a video instruction: the selector of each operand without the dot, and a minus before it.
+  std::array<std::string, 4> selectors{};
+  std::array<bool, 4> minus{};
 };
 
 struct Want {

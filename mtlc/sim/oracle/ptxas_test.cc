@@ -159,6 +159,9 @@ std::string written(const Form& f) {
       default:
         text += registerOf(operandType(s, f), index++);
         if (s.needsPair) text += "|%p8";
+        if (s.selector && s.role == OperandRole::dest && f.row->family == Family::video) {
+          text += ".h1";
+        }
     }
   }
   return text + ";";

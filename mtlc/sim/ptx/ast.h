@@ -35,6 +35,7 @@ struct Operand {
   };
   Kind kind = Kind::name;
   bool negated = false;       // !name
+  bool minus = false;         // -name
   bool hasOffset = false;     // name+imm, [name+imm]
   bool hasSubscript = false;  // name[imm]: `value` counts elements
   SourceLoc loc;

@@ -150,6 +150,7 @@ class FunctionDecoder {
   void instruction(const Instruction& in);
   const Form* matchForm(const Instruction& in);
   bool operandCount(const Instruction& in, size_t least, size_t most);
+  bool selectParts(Operand& o, size_t index, Family family, bool fourOperands, int64_t& imm);
   bool genericInstruction(const Instruction& in, const Form& form);
   bool moveInstruction(const Instruction& in, const Form& form);
   bool packMove(const Instruction& in, const Form& form);

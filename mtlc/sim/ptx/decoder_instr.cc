@@ -156,6 +156,16 @@ void FunctionDecoder::instruction(const Instruction& in) {
   convertsIntegers_ =
       form->types[1] != Mod::none && typeClass(form->types[0]) != TypeClass::floating;
   guard_ = guardRef(in);
+  for (size_t i = 0; i < in.operands.size(); ++i) {
+    const Operand& o = in.operands[i];
+    bool allowed = i < form->row->operands.size() && form->row->operands[i].minus;
+    bool minus = o.minus && !allowed;
+    for (const Operand& e : o.elements) minus = minus || e.minus;
+    if (minus) {
+      error(DiagId::PtxOperandKind, o.loc, 1, {"a negated operand"});
+      return;
+    }
+  }
   switch (form->row->family) {
     case Family::mov:
       moveInstruction(in, *form);
@@ -216,6 +226,55 @@ void FunctionDecoder::instruction(const Instruction& in) {
   guard_ = kNoRef;
 }
 
+// Takes the selector off the operand of a video instruction and puts it into `imm`, see lanes.h.
+bool FunctionDecoder::selectParts(Operand& o, size_t index, Family family, bool fourOperands,
+                                  int64_t& imm) {
+  std::string_view text = o.component;
+  o.component = {};
+  auto wrong = [&] {
+    return error(DiagId::PtxOperandKind, o.loc, static_cast<uint32_t>(o.name.size()),
+                 {text.empty() ? std::string("a destination without a part")
+                               : "the selector ." + std::string(text)});
+  };
+  auto digitAt = [&](size_t i) { return static_cast<unsigned>(text[i] - '0'); };
+  unsigned shift = index == 0 ? kVideoDSelector : index == 1 ? kVideoASelector : kVideoBSelector;
+  int64_t bits = 0;
+  if (family == Family::video) {
+    // Only a merge has a part of the destination, and must.
+    if (text.empty()) return index != 0 || !fourOperands ? true : wrong();
+    bool byte = text[0] == 'b';
+    if (text.size() != 2 || (!byte && text[0] != 'h') || digitAt(1) >= (byte ? 4u : 2u)) {
+      return wrong();
+    }
+    bits = digitAt(1) + (byte ? 1u : 5u);
+  } else {
+    unsigned count = family == Family::video2 ? 2 : 4;
+    if (text.empty()) {
+      text = index == 0   ? (count == 2 ? "h10" : "b3210")
+             : index == 1 ? (count == 2 ? "h10" : "b3210")
+                          : (count == 2 ? "h32" : "b7654");
+    }
+    size_t digits = text.size() - 1;
+    if (text[0] != (count == 2 ? 'h' : 'b') || digits > count || digits == 0 ||
+        (index != 0 && digits != count)) {
+      return wrong();
+    }
+    for (size_t i = 1; i <= digits; ++i) {
+      unsigned d = digitAt(i);
+      if (d >= (index == 0 ? count : 2 * count)) return wrong();
+      if (index == 0) {
+        // Elements from the highest down.
+        if (i > 1 && d >= digitAt(i - 1)) return wrong();
+        bits |= int64_t{1} << d;
+      } else {
+        bits |= static_cast<int64_t>(d) << (3 * (digits - i));
+      }
+    }
+  }
+  imm |= bits << shift;
+  return true;
+}
+
 bool FunctionDecoder::genericInstruction(const Instruction& in, const Form& form) {
   const InstrRow& row = *form.row;
   Instr out;
@@ -233,7 +292,19 @@ bool FunctionDecoder::genericInstruction(const Instruction& in, const Form& form
   bool widenSigned = false;
   for (size_t i = 0; i < in.operands.size(); ++i) {
     const OperandSpec& spec = row.operands[i];
-    const Operand& o = in.operands[i];
+    Operand whole = in.operands[i];
+    if (spec.selector && !selectParts(whole, i, row.family, in.operands.size() == 4, out.imm)) {
+      return false;
+    }
+    if (spec.minus && whole.minus) {
+      // A product of two negated factors is not negated.
+      if (i == 3 && (out.imm & kVideoNegateProduct) != 0) {
+        return error(DiagId::PtxOperandKind, whole.loc, 1, {"another negated operand"});
+      }
+      out.imm ^= i == 3 ? kVideoNegateAddend : kVideoNegateProduct;
+      whole.minus = false;
+    }
+    const Operand& o = whole;
     Type type = operandType(spec, form);
     switch (spec.role) {
       case OperandRole::dest: {

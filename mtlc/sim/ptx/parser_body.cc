@@ -274,6 +274,11 @@ bool Parser::operand(Operand& out, size_t depth) {
     out.negated = true;
     return nameOperand(out);
   }
+  if (isPunct('-') && peek(1).kind == Tok::ident && peek(1).text != "WARP_SZ") {
+    take();
+    out.minus = true;
+    return nameOperand(out);
+  }
   if (t.kind == Tok::ident && t.text != "WARP_SZ") return nameOperand(out);
   out.kind = Operand::Kind::constant;
   return constant(out.value);
