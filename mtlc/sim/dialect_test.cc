@@ -15,7 +15,7 @@ namespace {
 // %r1`.
 std::string module(std::string_view declarations, std::string_view body,
                    std::string_view directives = "") {
-  return ".version 8.0\n.target sm_80\n.address_size 64\n" + std::string(declarations) +
+  return ".version 8.3\n.target sm_80\n.address_size 64\n" + std::string(declarations) +
          "\n.visible .entry k(.param .u64 out)" + std::string(directives) + R"(
 {
   .reg .pred %p<10>;
@@ -254,7 +254,7 @@ info_string0:
         module("", "mov.u32 %r1, 5;",
                "\n.explicitcluster\n.reqnctapercluster 1, 1, 1\n.maxclusterrank 8\n");
     text.replace(text.find("sm_80"), 5, target);
-    text.replace(text.find("8.0"), 3, "8.8");
+    text.replace(text.find("8.3"), 3, "8.8");
     expectOut(text, {5, 5});
   }
 }
@@ -322,6 +322,43 @@ TEST(Dialect, DeclarationsAndRegisters) {
   }
 )"),
             {42, 43});
+}
+
+TEST(Dialect, AddressesOfParameters) {
+  // As clang -O0 reads a structure that came by value, in a function and in a kernel.
+  expectOut(module(R"(
+.func (.param .b32 r) second(.param .align 8 .b8 pair[16], .param .b32 add) {
+  .reg .b64 %a;
+  .reg .b32 %x, %y;
+  mov.b64 %a, pair;
+  ld.param.u32 %x, [%a+8];
+  ld.local.u32 %y, [%a+8];
+  add.u32 %x, %x, %y;
+  cvta.local.u64 %a, %a;
+  ld.u32 %y, [%a+8];
+  add.u32 %x, %x, %y;
+  ld.param.u32 %y, [add];
+  add.u32 %x, %x, %y;
+  st.param.b32 [r], %x;
+  ret;
+}
+)",
+                   R"(
+  {
+    .param .align 8 .b8 p[16];
+    .param .b32 q;
+    .param .b32 s;
+    st.param.b64 [p], 30;
+    st.param.b64 [p+8], 100;
+    st.param.b32 [q], %r0;
+    call (s), second, (p, q);
+    ld.param.u32 %r1, [s];
+  }
+  mov.b64 %rd5, out;
+  ld.param.u64 %rd6, [%rd5];
+  add.u64 %rd1, %rd6, %rd0;
+)"),
+            {300, 301});
 }
 
 TEST(Dialect, DynamicSharedMemoryUnderSeveralNames) {

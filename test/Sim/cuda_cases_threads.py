@@ -345,7 +345,7 @@ def _(rng) -> Launch:
     return Launch([x, out, I32(n)], same(out, want), blocks(n, 64), 64)
 
 
-@case("calls.cu", "virtuals")
+@case("objects.cu", "virtuals")
 def _(rng) -> Launch:
     n = 90
     kinds = ints(rng, 0, 3, n)
@@ -356,7 +356,7 @@ def _(rng) -> Launch:
     return Launch([kinds, areas, corners, I32(n)], check, blocks(n, 64), 64)
 
 
-@case("calls.cu", "machine")
+@case("objects.cu", "machine")
 def _(rng) -> Launch:
     code = [4, 1, 6]  # Push 1, swap: the stack is (s, n) with s = 1.
     loop = len(code)

@@ -17,14 +17,14 @@ import numpy as np
 NVCC = next((p for p in ("/usr/local/cuda/bin/nvcc", "/usr/bin/nvcc") if os.path.exists(p)), None) or shutil.which("nvcc")
 
 TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a", "sm_121a"]
-EVERYWHERE = {"warps.cu", "atomics.cu", "calls.cu"}
+EVERYWHERE = {"warps.cu", "objects.cu"}
 # Other options, each for some files.
 VARIANTS = {
-    "-G": ["calls.cu", "memory.cu", "warps.cu", "reduce.cu", "output.cu"],
+    "-G": ["calls.cu", "objects.cu", "memory.cu", "warps.cu", "reduce.cu", "output.cu"],
     "-O0 -lineinfo": ["sort.cu", "groups.cu"],
     "-O1 -Xcicc -O1 --fmad=false": ["grids.cu"],
-    "-jtd 1 -lineinfo": ["calls.cu"],
-    "-rdc=true": ["calls.cu", "memory.cu"],
+    "-jtd 1 -lineinfo": ["objects.cu"],
+    "-rdc=true": ["calls.cu", "objects.cu", "memory.cu"],
 }
 
 

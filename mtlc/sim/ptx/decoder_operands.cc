@@ -440,8 +440,9 @@ bool FunctionDecoder::memoryOperand(const Operand& o, Space asked, bool paramSpa
   }
   out.src[0] = r->ref;
   out.imm = static_cast<int64_t>(o.value.bits);
-  // Addresses of parameters are generic ones, see symbolAddress.
-  if (paramSpace) out.space = Space::generic;
+  // mov gives generic addresses of a kernel's parameters, and local ones of a function's (PTX ISA
+  // 9.7.9.4), see symbolAddress.
+  if (paramSpace) out.space = f_.isEntry ? Space::generic : Space::local;
   return true;
 }
 
