@@ -44,9 +44,12 @@ struct Request {
 
   CheckMask checks = kCheckAll;
   uint64_t maxSteps = 100'000'000;
+  double maxSeconds = 0;  // 0: no limit.
   uint32_t subgroupSize = 32;
   uint32_t threads = 1;
   uint64_t seed = 0;
+  bool weakMemory = false;    // Loads and stores may be delayed as the memory model allows.
+  bool countClasses = false;  // Fill Statistics::classes, where that costs time.
   std::optional<std::pair<Dim3, Dim3>> trace;  // Block and thread to show.
   std::function<void(std::string_view)> traceLine;
 };
@@ -55,7 +58,7 @@ struct Statistics {
   uint64_t instructions = 0;      // As the device issues them.
   uint64_t laneInstructions = 0;  // Summed over work-items.
   double seconds = 0;
-  std::vector<std::pair<std::string, uint64_t>> classes;  // Lane instructions of each class.
+  std::vector<std::pair<std::string, uint64_t>> classes;  // Instructions of each class.
 };
 
 class Device {

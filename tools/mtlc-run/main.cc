@@ -59,7 +59,8 @@ int main(int argc, char** argv) {
       "What the compiler may change in floating point");
 
   options.text("--gpu-arch", "ARCH", &run.load.target.arch, "What the simulator's PTX is made for");
-  options.flag("-g", &run.load.target.lineInfo, "Let reports from PTX name the source, too");
+  options.flag("-g", &run.load.target.lineInfo,
+               "Emit line information; always done for the simulator");
 
   options.group("Launch");
   options.text("--kernel", "NAME", &run.kernel, "The kernel; may be left out if there is one");
@@ -73,13 +74,16 @@ int main(int argc, char** argv) {
                "normal=SEED. Types: bool u8 i8 u16 i16 f16 bf16 u32 i32 f32 u64 i64 f64");
 
   options.group("Device");
-  options.choice("--device", &run.device,
-                 {{"interp", DeviceKind::interp}, {"sim", DeviceKind::sim}},
-                 "The reference interpreter, or PTX on the simulator");
-  options.integer("--subgroup-size", "N", &run.subgroupSize, 1, 128, "Work-items in a subgroup");
+  options.choice(
+      "--device", &run.device, {{"sim", DeviceKind::sim}, {"interp", DeviceKind::interp}},
+      "PTX on the simulator, which is the default, or the IR on the reference interpreter");
+  options.integer("--subgroup-size", "N", &run.subgroupSize, 1, 128,
+                  "Work-items in a subgroup; 32 on the simulator");
   options.integer("--threads", "N", &run.threads, 1, 256, "Host threads");
   options.integer("--seed", "N", &run.seed, 0, kMax,
                   "Order of blocks and threads; 0 is the natural one");
+  options.flag("--weak-memory", &run.weakMemory,
+               "Let the simulator delay loads and stores as the memory model allows; with --seed");
 
   options.group("Checks");
   options.value(
@@ -95,6 +99,8 @@ int main(int argc, char** argv) {
       "none, all, or some of mem,init,race,sync,async (default all)");
   options.integer("--max-steps", "N", &run.maxSteps, 1, kMax,
                   "Instructions that one thread may execute");
+  options.integer("--max-seconds", "N", &run.maxSeconds, 0, 1'000'000,
+                  "Time the kernel may take on the simulator; 0 is no limit");
 
   options.group("Results");
   options.value("--out", "INDEX:FILE.npy", appendTo(&run.out, mtlc::run::parseOut),

@@ -95,7 +95,9 @@ bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options
   if (options.wantsPtx) {
     const Target* target = findTarget(options.target.arch, diags);
     if (!target) return false;
-    std::optional<std::string> text = target->emit(*program->module, options.target, diags);
+    TargetOptions emission = options.target;
+    emission.lineInfo = true;  // Reports name the source.
+    std::optional<std::string> text = target->emit(*program->module, emission, diags);
     if (!text) return false;
     program->ptx = tool.sources().add(path + ".ptx", *std::move(text));
   }

@@ -115,6 +115,12 @@ int run(Tool& tool, const RunOptions& options) {
   if (options.device == DeviceKind::interp && options.file.ends_with(".ptx")) {
     return tool.usageError("--device=interp runs .mettle and .mtir files; use --device=sim");
   }
+  if (options.device == DeviceKind::sim && options.subgroupSize != 32) {
+    return tool.usageError("--device=sim has subgroups of 32; use --device=interp for others");
+  }
+  if (options.device == DeviceKind::interp && (options.weakMemory || options.maxSeconds != 0)) {
+    return tool.usageError("--weak-memory and --max-seconds are for --device=sim");
+  }
   LoadOptions load = options.load;
   load.wantsPtx = options.device == DeviceKind::sim;
   Program program;
@@ -145,6 +151,9 @@ int run(Tool& tool, const RunOptions& options) {
   request.subgroupSize = static_cast<uint32_t>(options.subgroupSize);
   request.threads = static_cast<uint32_t>(options.threads);
   request.seed = static_cast<uint64_t>(options.seed);
+  request.weakMemory = options.weakMemory;
+  request.maxSeconds = static_cast<double>(options.maxSeconds);
+  request.countClasses = options.stats == StatsStyle::json;
   if (!options.trace.empty()) {
     request.trace = parseTrace(options.trace);
     if (!request.trace) return tool.usageError("--trace takes X,Y,Z/x,y,z: a block and a thread");

@@ -19,7 +19,7 @@ enum class StatsStyle : uint8_t { none, line, json };
 
 struct RunOptions {
   std::string file;
-  DeviceKind device = DeviceKind::interp;
+  DeviceKind device = DeviceKind::sim;
   LoadOptions load;
 
   std::string kernel;  // Empty: the only one.
@@ -34,9 +34,11 @@ struct RunOptions {
 
   CheckMask checks = kCheckAll;
   int64_t maxSteps = 100'000'000;
+  int64_t maxSeconds = 0;  // 0: no limit.
   int64_t subgroupSize = 32;
   int64_t threads = 1;
   int64_t seed = 0;
+  bool weakMemory = false;
   std::string trace;
 };
 

@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
 #include <limits>
 #include <span>
 #include <utility>
 
 #include "absl/strings/str_format.h"
 #include "mtlc/sim/device.h"
+#include "mtlc/sim/isa/instructions.h"
 
 namespace mtlc::run {
 namespace {
@@ -24,10 +26,74 @@ sim::Checks simChecks(CheckMask mask) {
   return checks;
 }
 
+// The registered file `name` with a text, or 0.
+FileId findSource(const SourceManager& sources, std::string_view name) {
+  for (FileId file = 1; file <= sources.fileCount(); ++file) {
+    if (sources.hasText(file) && sources.name(file) == name) return file;
+  }
+  return 0;
+}
+
+std::string placeText(const sim::Place& place) {
+  auto triple = [](const std::array<uint32_t, 3>& a) { return toString({a[0], a[1], a[2]}); };
+  std::string text = absl::StrFormat("kernel '%s', block %s, thread %s", place.kernel,
+                                     triple(place.block), triple(place.thread));
+  if (place.function != place.kernel) {
+    absl::StrAppendFormat(&text, ", in function '%s'", place.function);
+  }
+  return text;
+}
+
+// Faults located in the source that the PTX came from where that is at hand, else in the PTX, which
+// the first note names.
+class Reporter {
+ public:
+  Reporter(const SourceManager& sources, DiagnosticEngine& diags)
+      : sources_(sources), diags_(diags) {}
+
+  void report(const sim::Report& r) {
+    Diagnostic& d = diags_.report(r.id, rangeOf(r.at));
+    d.message = r.message + "; " + placeText(r.at);
+    notePtx(d, r.at);
+    if (r.hasOther) {
+      d.note(rangeOf(r.other), "the other access: " + placeText(r.other));
+      notePtx(d, r.other);
+    }
+    for (size_t i = 0; i < r.waiting.size() && i < kMostPlaces; ++i) {
+      d.note(rangeOf(r.waiting[i]), "waiting here: " + placeText(r.waiting[i]));
+      notePtx(d, r.waiting[i]);
+    }
+  }
+
+ private:
+  static constexpr size_t kMostPlaces = 32;
+
+  SourceRange rangeOf(const sim::Place& place) {
+    FileId file = place.sourceFile.empty() ? 0 : findSource(sources_, place.sourceFile);
+    if (file == 0) return SourceRange(place.ptx);
+    return SourceRange(SourceLoc(file, place.sourceLine, std::max(place.sourceColumn, 1u)));
+  }
+
+  void notePtx(Diagnostic& d, const sim::Place& place) {
+    if (place.sourceFile.empty()) return;
+    std::string text = "in PTX here";
+    if (rangeOf(place).begin == place.ptx) {
+      text =
+          absl::StrFormat("from %s:%d:%d", place.sourceFile, place.sourceLine, place.sourceColumn);
+    }
+    d.note(SourceRange(place.ptx), std::move(text));
+  }
+
+  const SourceManager& sources_;
+  DiagnosticEngine& diags_;
+};
+
 class SimDevice : public Device {
  public:
-  bool load(const SourceManager& sources, FileId file, DiagnosticEngine& diags) {
-    module_ = device_.load(file, sources, diags);
+  explicit SimDevice(const SourceManager& sources) : sources_(sources) {}
+
+  bool load(FileId file, DiagnosticEngine& diags) {
+    module_ = device_.load(file, sources_, diags);
     return module_ != nullptr;
   }
 
@@ -58,6 +124,10 @@ class SimDevice : public Device {
       a->initialised = buffer.initialised;
       allocations.push_back(a);
     }
+    std::vector<sim::Allocation*> readBack;
+    for (size_t i = 0; i < allocations.size(); ++i) {
+      if (request.buffers[i].readBack != 0) readBack.push_back(allocations[i]);
+    }
     sim::LaunchConfig config;
     config.grid = array3(request.grid);
     config.block = array3(request.block);
@@ -66,7 +136,11 @@ class SimDevice : public Device {
     config.checks = simChecks(request.checks);
     config.threads = request.threads;
     config.seed = request.seed;
+    config.weakMemory = request.weakMemory;
     config.maxSteps = request.maxSteps;
+    config.maxSeconds = request.maxSeconds;
+    config.readBack = readBack;
+    config.countRows = request.countClasses;
     config.print = [](std::string_view text) { std::fwrite(text.data(), 1, text.size(), stdout); };
     if (request.trace) {
       config.trace = true;
@@ -83,12 +157,22 @@ class SimDevice : public Device {
     if (!packer.complete()) return absl::InvalidArgumentError("arguments are missing");
     config.params = packer.take();
 
-    sim::LaunchResult result = device_.launch(*kernel, config, diags);
+    DiagnosticEngine located;  // In the PTX; of these, what is no report of a fault is kept.
+    sim::LaunchResult result = device_.launch(*kernel, config, located);
     if (result.status == sim::LaunchStatus::invalidConfig) {
       return absl::InvalidArgumentError(result.message);
     }
     if (result.status == sim::LaunchStatus::outOfMemory) {
       return absl::ResourceExhaustedError(result.message);
+    }
+    if (result.status == sim::LaunchStatus::timeLimit) {
+      diags.report(DiagId::SimTimeLimit, located.all().front().range, {kernel->name});
+    }
+    Reporter reporter(sources_, diags);
+    for (const sim::Report& r : result.reports) {
+      if (r.id != DiagId::SimUninitReadBack || isLookedAt(r, request, allocations)) {
+        reporter.report(r);
+      }
     }
     for (size_t i = 0; i < allocations.size(); ++i) {
       std::vector<uint8_t>& bytes = request.buffers[i].bytes;
@@ -99,10 +183,40 @@ class SimDevice : public Device {
     statistics.instructions = result.stats.instructions;
     statistics.laneInstructions = result.stats.laneInstructions;
     statistics.seconds = result.stats.seconds;
+    countClasses(result.stats, &statistics);
     return statistics;
   }
 
  private:
+  // Uninitialised bits lie in the part of the buffer that is looked at after the run.
+  static bool isLookedAt(const sim::Report& report, const Request& request,
+                         const std::vector<sim::Allocation*>& allocations) {
+    for (size_t i = 0; i < allocations.size(); ++i) {
+      const sim::Allocation& a = *allocations[i];
+      if (!a.contains(report.address, 1) || a.undefined == nullptr) continue;
+      const uint64_t begin = report.address - a.begin;
+      const uint64_t end = std::min(begin + report.bytes, request.buffers[i].readBack);
+      for (uint64_t at = begin; at < end; ++at) {
+        if (a.undefined[at] != 0) return true;
+      }
+    }
+    return false;
+  }
+
+  // Instructions of warps by kind of family.
+  static void countClasses(const sim::LaunchStats& stats, Statistics* statistics) {
+    if (stats.byRow.empty()) return;
+    constexpr const char* kNames[] = {"arithmetic", "memory", "collective", "control"};
+    uint64_t counts[std::size(kNames)] = {};
+    for (const sim::InstrRow& row : sim::instructionTable()) {
+      counts[static_cast<size_t>(sim::familyKind(row.family))] += stats.byRow[row.index];
+    }
+    for (size_t i = 0; i < std::size(kNames); ++i) {
+      statistics->classes.emplace_back(kNames[i], counts[i]);
+    }
+  }
+
+  const SourceManager& sources_;
   sim::Device device_;
   sim::Module* module_ = nullptr;  // The device owns it.
 };
@@ -112,8 +226,8 @@ class SimDevice : public Device {
 std::unique_ptr<Device> makeSimDevice(const SourceManager& sources, FileId file,
                                       DiagnosticEngine& diags,
                                       std::vector<KernelSignature>* kernels) {
-  auto device = std::make_unique<SimDevice>();
-  if (!device->load(sources, file, diags)) return nullptr;
+  auto device = std::make_unique<SimDevice>(sources);
+  if (!device->load(file, diags)) return nullptr;
   if (kernels) *kernels = device->signatures();
   return device;
 }
