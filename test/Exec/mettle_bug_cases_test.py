@@ -452,7 +452,7 @@ kernel k(p: int32*, q: int32*, out: int32*, trips: int32) {
 
 
 class Checks(mtlc_testing.TestCase):
-    """Programs that are wrong at run time: each is reported by the reference interpreter, by kind and place."""
+    """Programs that are wrong at run time: each is reported on every device, by kind and place."""
 
     CASES = {
         "mem": ("kernel k(o: int32*) {\n  o[thread.x + 1] = 1;\n}\n", 2, 32),
@@ -464,7 +464,7 @@ class Checks(mtlc_testing.TestCase):
             32,
         ),
         "mem private": (
-            "kernel k(o: int32*) {\n  var a: int32[4];\n  for i in 0..4 { a[i] = i; }\n  o[thread.x] = a[thread.x / 7];\n}\n",
+            "kernel k(o: int32*) {\n  var a: int32[4];\n  for i in 0..4 { a[i] = i; }\n  o[thread.x] = a[thread.x * 64];\n}\n",
             4,
             32,
         ),
@@ -482,8 +482,8 @@ class Checks(mtlc_testing.TestCase):
     def test_faults_are_reported(self):
         for name, (source, line, block) in self.CASES.items():
             kind = name.split()[0]
-            for optimise in (False, True):
-                with self.subTest(name, O=int(optimise)):
+            for device, optimise in CONFIGURATIONS:
+                with self.subTest(name, device=device, O=int(optimise)):
                     with self.assertRaises(LaunchError) as caught:
                         launch_source(
                             source,
@@ -491,14 +491,17 @@ class Checks(mtlc_testing.TestCase):
                             1,
                             block,
                             [Out(np.zeros(32, np.int32))],
-                            device="interp",
+                            device=device,
                             optimise=optimise,
                             options=["--max-steps=100000"],
                         )
-                    self.assertEqual(caught.exception.returncode, 1, caught.exception.stderr)
-                    self.assertIn(f"[{kind}]", caught.exception.stderr)
+                    error = caught.exception
+                    self.assertEqual(error.returncode, 1, error.stderr)
+                    self.assertIn(f"error: [{kind}]", error.stderr)
                     if line is not None:
-                        self.assertRegex(caught.exception.stderr, rf"\.mettle:{line}:\d+")
+                        self.assertRegex(error.stderr, rf"\.mettle:{line}:\d+: error: ")
+                    if device == "sim" and kind != "race":
+                        self.assertEqual(error.stderr.count("error: ["), 1, error.stderr)
 
 
 if __name__ == "__main__":

@@ -71,12 +71,19 @@ PTX = """.version 8.0
 """
 
 
-class MtlcRun(mtlc_testing.TestCase):
+class Common:
+    """What is the same on every device."""
+
+    options: tuple[str, ...] = ()
+
     def setUp(self) -> None:
         self.scale = mtlc_exec.write_source("scale.mtir", SCALE)
         self.arena = mtlc_exec.write_source("arena.mtir", ARENA)
 
     def run_tool(self, *args: str):
+        """Runs the tool on the class's device unless the arguments name one."""
+        if not any(arg.startswith("--device") for arg in args):
+            args = (*args, *self.options)
         return mtlc_testing.run("mtlc-run", *args)
 
     def scale_args(self, *extra: str, n: int = 10, x: str = "buf:f32:10:iota", y: str = "buf:f32:10:poison"):
@@ -114,6 +121,93 @@ class MtlcRun(mtlc_testing.TestCase):
                 self.assertEqual((back.dtype, back.shape), (array.dtype, array.shape))
                 np.testing.assert_array_equal(back, array)
 
+    def test_raw_bytes(self) -> None:
+        path = mtlc_testing.scratch("raw")
+        with open(path, "wb") as file:
+            file.write(b"\0\0\0\x40")  # 2.0f
+        args = ["--arg=buf:f32:1:const=3", "--arg=buf:f32:1:poison", f"--arg=bytes:{path}", "--arg=i32:1", "--print=1"]
+        result = self.run_tool(self.scale, *args)
+        self.assertEqual((result.returncode, result.stdout), (0, "1: 6\n"), result.stderr)
+        with open(path, "ab") as file:
+            file.write(b"\0")
+        self.usage("it has 4 bytes, not 5", self.scale, *args)
+
+    def test_empty_grid(self) -> None:
+        result = self.run_tool(*self.scale_args("--grid=0", "--print=0:2"))
+        self.assertEqual((result.returncode, result.stdout), (0, "0: 0 1\n"))
+
+    def test_wrong_command_lines(self) -> None:
+        full = self.scale_args()
+        self.usage("--kernel is missing; the file has k, two", self.arena)
+        self.usage("the file has no kernel 'three'; it has k, two", self.arena, "--kernel=three")
+        self.usage("kernel 'scale' takes 4 arguments, and there are 0", self.scale)
+        self.usage("argument 0, 'buf:f32:10:iot': 'iot'", *self.scale_args(x="buf:f32:10:iot"))
+        self.usage("cannot read '/nowhere/x.npy': no such file", *self.scale_args(x="buf:/nowhere/x.npy"))
+        self.usage("argument 0, 'i64:0', is parameter 'x' of type ptr<global>: i64 does", *self.scale_args(x="i64:0"))
+        self.usage("argument 3, 'i32:x'", *self.scale_args(n="x"))
+        self.usage("there is no argument 4", *full, "--print=4")
+        self.usage("argument 3 is no buffer", *full, "--out=3:x.npy")
+        self.usage("argument 1 has 10 elements, not 11", *full, "--print=1:11")
+        self.usage("'x' is no index", *full, "--print=x")
+        self.usage("write INDEX:FILE.npy", *full, "--out=1")
+        self.usage("bad value 'all,none' of '--check'", *full, "--check=all,none")
+        self.usage("bad value 'gpu' of '--device'", *full, "--device=gpu")
+        self.usage("bad value '0' of '--threads'", *full, "--threads=0")
+        with open(mtlc_testing.scratch("bad.npy"), "wb") as file:
+            file.write(b"\x93NUMPY\x01\x00\xff\xff{")
+        self.usage("its header is cut short", *self.scale_args(x=f"buf:{mtlc_testing.scratch('bad.npy')}"))
+
+    def test_mettle_sources(self) -> None:
+        folder = mtlc_testing.scratch("library")
+        os.makedirs(folder, exist_ok=True)
+        with open(os.path.join(folder, "double.mettle"), "w", encoding="utf-8") as file:
+            file.write("fn twice(x: float32) -> float32 { return x + x }\n")
+        path = mtlc_exec.write_source(
+            "m.mettle",
+            'import "double"\n'
+            "kernel k(x: float32*, h: uint16*, flag: bool*, n: uint32) {\n"
+            "  var i: int32 = thread.x\n"
+            "  if (i < (int32)n && flag[i]) { x[i] = twice(x[i]); h[i] = 1 }\n"
+            "}\n",
+        )
+        args = ["--arg=buf:f32:3:iota", "--arg=buf:bf16:3:zeros", "--arg=buf:u8:3:const=1", "--arg=u32:3"]
+        for level in ("-O0", "-O"):
+            for include in ([f"-I{folder}"], ["-I", folder]):
+                result = self.run_tool(path, "--block=4", level, *include, *args, "--print=0")
+                self.assertEqual((result.returncode, result.stdout), (0, "0: 0 2 4\n"), result.stderr)
+        self.assertEqual(self.run_tool(path, *args).returncode, 1)  # The import is not found.
+        here = f"-I{folder}"
+        self.usage(
+            "argument 0, 'buf:f64:3:iota', is parameter 'x' of type float32*: its elements are f32, not f64",
+            path, here, "--arg=buf:f64:3:iota", *args[1:],
+        )  # fmt: skip
+        self.usage("its elements are u16, not i16", path, here, args[0], "--arg=buf:i16:3:zeros", *args[2:])
+        self.usage("its elements are bool, not i8", path, here, *args[:2], "--arg=buf:i8:3:zeros", args[3])
+        self.usage("f32 does not fit it", path, here, *args[:3], "--arg=f32:3")
+
+    def test_device_rules_are_checked_first(self) -> None:
+        path = mtlc_exec.write_source(
+            "d.mettle", "kernel k(x: int32*) {\n  if (thread.x < 5) { barrier() }\n}\n"
+        )
+        result = self.run_tool(path, "--block=8", "--arg=buf:i32:1:zeros")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("d.mettle:2:23: error: ", result.stderr)
+        self.assertNotIn("[sync]", result.stderr)
+
+    def test_refused_programs(self) -> None:
+        for text, message in (
+            ("module", "error: "),
+            (SCALE.replace("fmul %v, %f : f32", "fmul %v, %i : f32"), "[V08]"),
+            (SCALE.replace("  ret\n", ""), "error: "),
+        ):
+            result = self.run_tool(mtlc_exec.write_source("bad.mtir", text), "--kernel=scale")
+            self.assertEqual((result.returncode, result.stdout), (1, ""))
+            self.assertIn(message, result.stderr)
+
+
+class OnTheInterpreter(Common, mtlc_testing.TestCase):
+    options = ("--device=interp",)
+
     def test_faults_exit_with_one_and_write_nothing(self) -> None:
         out = mtlc_testing.scratch("kept.npy")
         with open(out, "w") as file:
@@ -140,18 +234,6 @@ class MtlcRun(mtlc_testing.TestCase):
         rows = [json.loads(line) for line in result.stderr.splitlines()]
         self.assertEqual([row["id"] for row in rows], ["FaultOutOfBounds", "FaultOutOfBounds"])
         self.assertEqual([(row["line"], row["column"]) for row in rows], [(15, 3), (17, 3)])
-
-    def test_uninitialised_results(self) -> None:
-        args = self.scale_args(x="buf:f32:10:poison")
-        self.assertEqual(self.run_tool(*args).returncode, 0)  # Nobody looks at the result.
-        for look in ("--print=1", "--print=1:1", f"--out=1:{mtlc_testing.scratch('no.npy')}"):
-            result = self.run_tool(*args, look)
-            self.assertEqual(result.returncode, 1)
-            self.assertIn(":17:3: error: [init] the buffer of argument 1 is read back, and its byte 0", result.stderr)
-        self.assertFalse(os.path.exists(mtlc_testing.scratch("no.npy")))
-        self.assertEqual(self.run_tool(*args, "--print=1", "--check=mem").returncode, 0)
-        # Elements that the kernel leaves alone are no fault.
-        self.assertEqual(self.run_tool(*self.scale_args("--print=1", n=5)).returncode, 0)
 
     def test_stats(self) -> None:
         result = self.run_tool(*self.scale_args("--stats"))
@@ -200,73 +282,6 @@ class MtlcRun(mtlc_testing.TestCase):
         self.assertEqual(result.returncode, 1)
         self.assertIn("past the end of the launch-sized workgroup array (0 bytes)", result.stderr)
 
-    def test_raw_bytes(self) -> None:
-        path = mtlc_testing.scratch("raw")
-        with open(path, "wb") as file:
-            file.write(b"\0\0\0\x40")  # 2.0f
-        args = ["--arg=buf:f32:1:const=3", "--arg=buf:f32:1:poison", f"--arg=bytes:{path}", "--arg=i32:1", "--print=1"]
-        result = self.run_tool(self.scale, *args)
-        self.assertEqual((result.returncode, result.stdout), (0, "1: 6\n"), result.stderr)
-        with open(path, "ab") as file:
-            file.write(b"\0")
-        self.usage("it has 4 bytes, not 5", self.scale, *args)
-
-    def test_empty_grid(self) -> None:
-        result = self.run_tool(*self.scale_args("--grid=0", "--print=0:2"))
-        self.assertEqual((result.returncode, result.stdout), (0, "0: 0 1\n"))
-
-    def test_wrong_command_lines(self) -> None:
-        full = self.scale_args()
-        self.usage("--kernel is missing; the file has k, two", self.arena)
-        self.usage("the file has no kernel 'three'; it has k, two", self.arena, "--kernel=three")
-        self.usage("kernel 'scale' takes 4 arguments, and there are 0", self.scale)
-        self.usage("argument 0, 'buf:f32:10:iot': 'iot'", *self.scale_args(x="buf:f32:10:iot"))
-        self.usage("cannot read '/nowhere/x.npy': no such file", *self.scale_args(x="buf:/nowhere/x.npy"))
-        self.usage("argument 0, 'i64:0', is parameter 'x' of type ptr<global>: i64 does", *self.scale_args(x="i64:0"))
-        self.usage("argument 3, 'i32:x'", *self.scale_args(n="x"))
-        self.usage("there is no argument 4", *full, "--print=4")
-        self.usage("argument 3 is no buffer", *full, "--out=3:x.npy")
-        self.usage("argument 1 has 10 elements, not 11", *full, "--print=1:11")
-        self.usage("'x' is no index", *full, "--print=x")
-        self.usage("write INDEX:FILE.npy", *full, "--out=1")
-        self.usage("bad value 'all,none' of '--check'", *full, "--check=all,none")
-        self.usage("a block of 4x0x1 threads", *full, "--block=4,0")
-        self.usage("a block of 1048577x1x1 threads: the most is 1048576", *full, "--block=1048577")
-        self.usage("launch-sized workgroup memory", *full, "--shared=1000000000")
-        self.usage("bad value 'gpu' of '--device'", *full, "--device=gpu")
-        self.usage("bad value '0' of '--threads'", *full, "--threads=0")
-        with open(mtlc_testing.scratch("bad.npy"), "wb") as file:
-            file.write(b"\x93NUMPY\x01\x00\xff\xff{")
-        self.usage("its header is cut short", *self.scale_args(x=f"buf:{mtlc_testing.scratch('bad.npy')}"))
-
-    def test_mettle_sources(self) -> None:
-        folder = mtlc_testing.scratch("library")
-        os.makedirs(folder, exist_ok=True)
-        with open(os.path.join(folder, "double.mettle"), "w", encoding="utf-8") as file:
-            file.write("fn twice(x: float32) -> float32 { return x + x }\n")
-        path = mtlc_exec.write_source(
-            "m.mettle",
-            'import "double"\n'
-            "kernel k(x: float32*, h: uint16*, flag: bool*, n: uint32) {\n"
-            "  var i: int32 = thread.x\n"
-            "  if (i < (int32)n && flag[i]) { x[i] = twice(x[i]); h[i] = 1 }\n"
-            "}\n",
-        )
-        args = ["--arg=buf:f32:3:iota", "--arg=buf:bf16:3:zeros", "--arg=buf:u8:3:const=1", "--arg=u32:3"]
-        for level in ("-O0", "-O"):
-            for include in ([f"-I{folder}"], ["-I", folder]):
-                result = self.run_tool(path, "--block=4", level, *include, *args, "--print=0")
-                self.assertEqual((result.returncode, result.stdout), (0, "0: 0 2 4\n"), result.stderr)
-        self.assertEqual(self.run_tool(path, *args).returncode, 1)  # The import is not found.
-        here = f"-I{folder}"
-        self.usage(
-            "argument 0, 'buf:f64:3:iota', is parameter 'x' of type float32*: its elements are f32, not f64",
-            path, here, "--arg=buf:f64:3:iota", *args[1:],
-        )  # fmt: skip
-        self.usage("its elements are u16, not i16", path, here, args[0], "--arg=buf:i16:3:zeros", *args[2:])
-        self.usage("its elements are bool, not i8", path, here, *args[:2], "--arg=buf:i8:3:zeros", args[3])
-        self.usage("f32 does not fit it", path, here, *args[:3], "--arg=f32:3")
-
     def test_faults_name_the_source(self) -> None:
         path = mtlc_exec.write_source(
             "r.mettle", "kernel k(x: int32*) {\n  x[0] = thread.x\n  barrier(global)\n  x[thread.x] = 1\n}\n"
@@ -276,14 +291,31 @@ class MtlcRun(mtlc_testing.TestCase):
         self.assertIn(f"{path}:2:8: error: [race] write of 4 bytes at global address", result.stderr)
         self.assertIn("    x[0] = thread.x\n         ^", result.stderr)
 
-    def test_device_rules_are_checked_first(self) -> None:
-        path = mtlc_exec.write_source(
-            "d.mettle", "kernel k(x: int32*) {\n  if (thread.x < 5) { barrier() }\n}\n"
-        )
-        result = self.run_tool(path, "--block=8", "--arg=buf:i32:1:zeros")
-        self.assertEqual(result.returncode, 1)
-        self.assertIn("d.mettle:2:23: error: ", result.stderr)
-        self.assertNotIn("[sync]", result.stderr)
+    def test_uninitialised_results(self) -> None:
+        args = self.scale_args(x="buf:f32:10:poison")
+        self.assertEqual(self.run_tool(*args).returncode, 0)  # Nobody looks at the result.
+        for look in ("--print=1", "--print=1:1", f"--out=1:{mtlc_testing.scratch('no.npy')}"):
+            result = self.run_tool(*args, look)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(":17:3: error: [init] the buffer of argument 1 is read back, and its byte 0", result.stderr)
+        self.assertFalse(os.path.exists(mtlc_testing.scratch("no.npy")))
+        self.assertEqual(self.run_tool(*args, "--print=1", "--check=mem").returncode, 0)
+        # Elements that the kernel leaves alone are no fault.
+        self.assertEqual(self.run_tool(*self.scale_args("--print=1", n=5)).returncode, 0)
+
+    def test_limits(self) -> None:
+        full = self.scale_args()
+        self.usage("a block of 4x0x1 threads", *full, "--block=4,0")
+        self.usage("a block of 1048577x1x1 threads: the most is 1048576", *full, "--block=1048577")
+        self.usage("launch-sized workgroup memory", *full, "--shared=1000000000")
+
+    def test_options_of_the_simulator(self) -> None:
+        self.usage("are for --device=sim", *self.scale_args("--weak-memory"))
+        self.usage("are for --device=sim", *self.scale_args("--max-seconds=1"))
+
+
+class OnTheSimulator(Common, mtlc_testing.TestCase):
+    """The default device."""
 
     def test_simulator(self) -> None:
         want = self.run_tool(*self.scale_args("--print=1")).stdout
@@ -314,15 +346,122 @@ class MtlcRun(mtlc_testing.TestCase):
         self.assertEqual((result.returncode, result.stdout), (1, ""))
         self.assertIn("bad.ptx:13:", result.stderr)
 
-    def test_refused_programs(self) -> None:
-        for text, message in (
-            ("module", "error: "),
-            (SCALE.replace("fmul %v, %f : f32", "fmul %v, %i : f32"), "[V08]"),
-            (SCALE.replace("  ret\n", ""), "error: "),
+    def test_faults_exit_with_one_and_write_nothing(self) -> None:
+        out = mtlc_testing.scratch("kept-sim.npy")
+        with open(out, "w") as file:
+            file.write("old")
+        # Element 10 of both buffers of 10 floats belongs to block 2, thread 2.
+        result = self.run_tool(*self.scale_args("--print=1", f"--out=1:{out}", n=11))
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        with open(out) as file:
+            self.assertEqual(file.read(), "old")
+        reports = [line for line in result.stderr.splitlines() if ": error: " in line]
+        self.assertEqual(len(reports), 2, result.stderr)
+        for report, line, kind, argument in zip(reports, (15, 17), ("load", "store"), (0, 1)):
+            self.assertRegex(
+                report,
+                rf"^{re.escape(self.scale)}:{line}:3: error: \[mem\] {kind} of 4 bytes at 0x[0-9a-f]+ in global memory is "
+                rf"out of bounds: 0 bytes past the end of 'the buffer of argument {argument}' \(40 bytes\); kernel 'scale', "
+                r"block \(2,0,0\), thread \(2,0,0\)$",
+            )
+        # The place in the PTX follows.
+        self.assertRegex(result.stderr, rf"\n{re.escape(self.scale)}\.ptx:\d+:2: note: in PTX here\n\s+ld\.global")
+        # Hardware would fault, so the access is reported without the check, too, and ends the run.
+        result = self.run_tool(*self.scale_args("--check=none", n=11))
+        self.assertEqual(result.returncode, 1)
+        self.assertEqual(result.stderr.count(": error: "), 1)
+
+    def test_json_diagnostics(self) -> None:
+        result = self.run_tool(*self.scale_args("--diagnostics=json", n=11))
+        rows = [json.loads(line) for line in result.stderr.splitlines()]
+        self.assertEqual([row["id"] for row in rows], ["SimOutOfBounds", "SimOutOfBounds"])
+        self.assertEqual([(row["file"], row["line"], row["column"]) for row in rows], [(self.scale, 15, 3), (self.scale, 17, 3)])
+        for row in rows:
+            self.assertRegex(row["message"], r"kernel 'scale', block \(2,0,0\), thread \(2,0,0\)$")
+            self.assertEqual([note["file"] for note in row["notes"]], [self.scale + ".ptx"])
+
+    def test_uninitialised_results(self) -> None:
+        args = self.scale_args(x="buf:f32:10:poison")
+        self.assertEqual(self.run_tool(*args).returncode, 0)  # Nobody looks at the result.
+        for look in ("--print=1", "--print=1:1", f"--out=1:{mtlc_testing.scratch('no-sim.npy')}"):
+            result = self.run_tool(*args, look)
+            self.assertEqual(result.returncode, 1)
+            self.assertIn(":17:3: error: [init] the kernel stored uninitialised bits at byte 0", result.stderr)
+        self.assertFalse(os.path.exists(mtlc_testing.scratch("no-sim.npy")))
+        self.assertEqual(self.run_tool(*args, "--print=1", "--check=mem").returncode, 0)
+        self.assertEqual(self.run_tool(*self.scale_args("--print=1", n=5)).returncode, 0)
+        # Element 1 is computed from nothing; only who looks at it is told.
+        path = mtlc_exec.write_source("half.mettle", "kernel k(x: int32*) { var s: int32[2]; s[0] = 1; x[thread.x] = s[thread.x] }\n")
+        args = [path, "--block=2", "--arg=buf:i32:2:poison"]
+        result = self.run_tool(*args, "--print=0:1")
+        self.assertEqual((result.returncode, result.stdout), (0, "0: 1\n"), result.stderr)
+        self.assertEqual(self.run_tool(*args, "--print=0:2").returncode, 1)
+
+    def test_faults_name_the_source(self) -> None:
+        path = mtlc_exec.write_source(
+            "r.mettle", "kernel k(x: int32*) {\n  x[0] = thread.x\n  barrier(global)\n  x[thread.x] = 1\n}\n"
+        )
+        for level in ("-O0", "-O"):
+            result = self.run_tool(path, "--block=2", "--arg=buf:i32:2:zeros", level)
+            self.assertEqual(result.returncode, 1)
+            self.assertEqual(result.stderr.count(": error: "), 1)
+            self.assertIn(f"{path}:2:8: error: [race] store of 4 bytes at 0x", result.stderr)
+            self.assertIn("    x[0] = thread.x\n         ^", result.stderr)
+            self.assertIn(f"{path}:2:8: note: the other access: kernel 'k', block (0,0,0), thread (0,0,0)\n", result.stderr)
+
+    def test_stats(self) -> None:
+        path = mtlc_exec.write_source("fill.ptx", PTX)
+        args = [path, "--block=40", "--arg=buf:i32:40:poison", "--arg=i32:1"]
+        result = self.run_tool(*args, "--stats")
+        # Eight instructions for warps of 32 and of 8 threads.
+        self.assertRegex(
+            result.stderr,
+            r"^stats: instructions=16 lane_instructions=320 seconds=[\d.]+ lane_instructions_per_second=\d+\n$",
+        )
+        row = json.loads(self.run_tool(*args, "--stats=json").stderr)
+        self.assertEqual((row["instructions"], row["lane_instructions"]), (16, 320))
+        # mov, cvta, mul, add; ld.param twice and st; ret.
+        self.assertEqual(row["classes"], {"arithmetic": 8, "memory": 6, "collective": 0, "control": 2})
+
+    def test_limits(self) -> None:
+        path = mtlc_exec.write_source("spin.mtir", SPIN)
+        result = self.run_tool(path, "--max-steps=1000")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("error: [steps] a thread executed more than 1000 instructions", result.stderr)
+        result = self.run_tool(path, "--max-steps=1000000000000", "--max-seconds=1")
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("error: [steps] kernel 'spin' did not end in the time allowed", result.stderr)
+
+    def test_refused_launches_do_not_look_like_success(self) -> None:
+        for options, message in (  # BC-50
+            (["--block=1500"], "block dimension x is 1500, the device allows 1 to 1024"),
+            (["--block=4,0"], "block dimension y is 0, the device allows 1 to 1024"),
+            (["--grid=1,1,70000"], "grid dimension z is 70000, the device allows 65535"),
+            (["--shared=536870912"], "536870912 bytes of dynamic shared memory"),
+            (["--shared=1099511627776"], "bytes of dynamic shared memory"),
         ):
-            result = self.run_tool(mtlc_exec.write_source("bad.mtir", text), "--kernel=scale")
-            self.assertEqual((result.returncode, result.stdout), (1, ""))
-            self.assertIn(message, result.stderr)
+            self.usage(message, *self.scale_args("--print=1", *options))
+        path = mtlc_exec.write_source("trap.ptx", PTX.replace("  ret;", "  trap;\n  ret;"))
+        result = self.run_tool(path, "--arg=buf:i32:3:const=5", "--arg=i32:1", "--print=0")
+        self.assertEqual((result.returncode, result.stdout), (1, ""))
+        self.assertIn("trap.ptx:14:3: error: [trap] the kernel executed trap", result.stderr)
+        result = self.run_tool(*self.scale_args("--grid=0", "--print=1:2", y="buf:f32:10:const=7"))
+        self.assertEqual((result.returncode, result.stdout), (0, "1: 7 7\n"))
+
+    def test_order_of_execution(self) -> None:
+        want = self.run_tool(*self.scale_args("--print=1")).stdout
+        for options in (["--seed=7"], ["--threads=3", "--check=none"], ["--seed=1", "--weak-memory"]):
+            result = self.run_tool(*self.scale_args("--print=1", *options))
+            self.assertEqual((result.returncode, result.stdout), (0, want), result.stderr)
+        self.usage("subgroups of 32", *self.scale_args("--subgroup-size=8"))
+
+    def test_shared_memory_bools_and_halves(self) -> None:
+        args = [self.arena, "--kernel=k", "--arg=buf:i32:1:poison", "--arg=bool:true", "--arg=u16:15360", "--print=0"]
+        result = self.run_tool(*args, "--shared=4")
+        self.assertEqual((result.returncode, result.stdout), (0, "0: 1\n"), result.stderr)
+        result = self.run_tool(*args)
+        self.assertEqual(result.returncode, 1)
+        self.assertIn("in shared memory is out of bounds: the block has 0 bytes", result.stderr)
 
 
 if __name__ == "__main__":

@@ -120,7 +120,7 @@ def launch(
     grid: int | Sequence[int] = 1,
     block: int | Sequence[int] = 1,
     shared: int = 0,
-    device: str = "interp",
+    device: str = "sim",
     options: Sequence[str] = (),
     timeout: float = mtlc_testing.DEFAULT_TIMEOUT,
 ) -> Result:

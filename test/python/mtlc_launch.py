@@ -45,7 +45,7 @@ def launch(
     args: Sequence[np.ndarray | Out | tuple[str, object]],
     *,
     shared: int = 0,
-    device: str = "interp",
+    device: str = "sim",
     optimise: bool = True,
     options: Sequence[str] = (),
 ) -> dict[int, np.ndarray]:

@@ -209,7 +209,9 @@ class SimDevice : public Device {
     constexpr const char* kNames[] = {"arithmetic", "memory", "collective", "control"};
     uint64_t counts[std::size(kNames)] = {};
     for (const sim::InstrRow& row : sim::instructionTable()) {
-      counts[static_cast<size_t>(sim::familyKind(row.family))] += stats.byRow[row.index];
+      sim::FamilyKind kind = sim::familyKind(row.family);
+      if (row.family == sim::Family::mov) kind = sim::FamilyKind::lane;
+      counts[static_cast<size_t>(kind)] += stats.byRow[row.index];
     }
     for (size_t i = 0; i < std::size(kNames); ++i) {
       statistics->classes.emplace_back(kNames[i], counts[i]);

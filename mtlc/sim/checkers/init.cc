@@ -65,7 +65,11 @@ class InitChecker : public Observer {
     for (Allocation* a : launch.config->readBack) {
       auto it = origins_.find(a->id);
       if (it == origins_.end() || a->undefined == nullptr) continue;
-      for (const auto& [offset, origin] : it->second) {
+      std::vector<uint64_t> offsets;
+      for (const auto& [offset, origin] : it->second) offsets.push_back(offset);
+      std::sort(offsets.begin(), offsets.end());
+      for (uint64_t offset : offsets) {
+        const Origin& origin = it->second.at(offset);
         uint64_t n = std::min<uint64_t>(8, a->size() - offset);
         if (allZero(a->undefined.get() + offset, n)) continue;
         Report r;
@@ -334,6 +338,11 @@ class InitChecker : public Observer {
     if (family == Family::atom || family == Family::red) {
       decideOn(w, in, in.src[1], mask, "an atomic operation");
       decideOn(w, in, in.src[2], mask, "an atomic operation");
+    }
+    // What a load gives that faults is no second fault.
+    if (family == Family::ld) {
+      const Ref* list = in.count == 1 ? &in.dst : w.block->program->operandLists.data() + in.ext;
+      for (unsigned e = 0; e < in.count; ++e) define(w, list[e], mask);
     }
   }
 
