@@ -361,6 +361,21 @@ TEST(Dialect, AddressesOfParameters) {
             {300, 301});
 }
 
+TEST(Dialect, ScopesBehindTheSpace) {
+  // As nvcc writes the atomics with a scope of CUDA.
+  expectOut(module(".global .u32 values[1];\n.shared .u64 most;\n", R"(
+  atom.global.cta.add.u32 %r2, [values], 5;
+  red.global.sys.max.u32 [values], 3;
+  mov.u64 %rd5, 0;
+  st.shared.u64 [most], %rd5;
+  atom.shared.gpu.max.u64 %rd6, [most], 7;
+  ld.shared.u64 %rd7, [most];
+  cvt.u32.u64 %r3, %rd7;
+  add.u32 %r1, %r2, %r3;
+)"),
+            {7});
+}
+
 TEST(Dialect, DynamicSharedMemoryUnderSeveralNames) {
   Harness h(
       module(".extern .shared .align 16 .b8 first[];\n.extern .shared .align 8 .b64 second[];\n"

@@ -340,6 +340,39 @@ def _(rng) -> Launch:
     return Launch([x, y, out, I32(n)], same(out, np.array(rows, U32).ravel()), blocks(n, 64), 64)
 
 
+@case("simd.cu", "packed")
+def _(rng) -> Launch:
+    n = 130
+    x, y = ints(rng, 0, 2**32, n, U32), ints(rng, 0, 2**32, n, U32)
+    x[:2], y[:2] = [0x80007FFF, 0xFF00807F], [0x80007FFF, 0xFF017F80]
+    a8, b8 = x.view(np.uint8).reshape(n, 4).astype(int), y.view(np.uint8).reshape(n, 4).astype(int)
+    s8, t8 = x.view(np.int8).reshape(n, 4).astype(int), y.view(np.int8).reshape(n, 4).astype(int)
+    s16, t16 = x.view(np.int16).reshape(n, 2).astype(int), y.view(np.int16).reshape(n, 2).astype(int)
+    a16 = x.view(np.uint16).reshape(n, 2).astype(int)
+
+    def join(v: np.ndarray) -> np.ndarray:
+        bits = 32 // v.shape[1]
+        return sum((v[:, k].astype(I64) & ((1 << bits) - 1)) << bits * k for k in range(v.shape[1]))
+
+    rows = [
+        join(a8 + b8),
+        join(np.maximum(a8 - b8, 0)),
+        join(np.maximum(s16, t16)),
+        join(np.where(a8 > b8, 255, 0)),
+        join(np.abs(a8 - b8)),
+        join(a8 + b8 + 1 >> 1),
+        join(np.clip(s16 + t16, -32768, 32767)),
+        np.abs(s16 - t16).sum(1),
+        (s8 * t8).sum(1) + 1000,
+        (a8 * b8).sum(1) + 1000,
+        s16[:, 0] * t8[:, 0] + s16[:, 1] * t8[:, 1] - 5,
+        a16[:, 0] * b8[:, 2] + a16[:, 1] * b8[:, 3] + 5,
+    ]
+    out = Output(U32, 12 * n)
+    want = (np.concatenate(rows).astype(I64) & 0xFFFFFFFF).astype(U32)
+    return Launch([x, y, out, I32(n)], same(out, want), blocks(n, 64), 64)
+
+
 @case("integers.cu", "sha256")
 def _(rng) -> Launch:
     n, stride = 37, 61

@@ -65,6 +65,19 @@ constexpr WordNeeds kWordNeeds[] = {
 
 std::string describe(const Instruction& in) { return std::string(in.spelling); }
 
+// nvcc writes `atom.global.cta.add`, where the PTX ISA has `atom.cta.global.add`.
+void scopeBeforeSpace(std::vector<Mod>& mods) {
+  for (size_t i = 0; i + 1 < mods.size(); ++i) {
+    bool space = mods[i] == Mod::global || mods[i] == Mod::shared;
+    Mod next = mods[i + 1];
+    if (space &&
+        (next == Mod::cta || next == Mod::cluster || next == Mod::gpu || next == Mod::sys)) {
+      std::swap(mods[i], mods[i + 1]);
+      return;
+    }
+  }
+}
+
 }  // namespace
 
 const Form* FunctionDecoder::matchForm(const Instruction& in) {
@@ -83,8 +96,10 @@ const Form* FunctionDecoder::matchForm(const Instruction& in) {
   auto rows = rowsOf(in.opcode);
   Form form;
   const InstrRow* wrongCount = nullptr;
+  std::vector<Mod> mods = in.mods;
+  if (in.opcode == "atom" || in.opcode == "red") scopeBeforeSpace(mods);
   for (const InstrRow* row : rows) {
-    if (!matchRow(*row, in.mods, form)) continue;
+    if (!matchRow(*row, mods, form)) continue;
     if (withdrawn(*row, k_.symbols().module())) continue;
     size_t least = 0;
     for (const OperandSpec& s : row->operands) least += s.optional ? 0 : 1;
