@@ -666,7 +666,9 @@ class InitChecker : public Observer {
 
   void atomic(Warp& w, const Access& a) {
     uint8_t* region = regionShadow(w, a, false);
-    define(w, a.in.dst, a.mask);
+    const Ref* list =
+        a.in.count == 1 ? &a.in.dst : w.block->program->operandLists.data() + a.in.ext;
+    for (unsigned e = 0; e < a.in.count; ++e) define(w, list[e], a.mask);
     if (region == nullptr || allDefined(a, region)) return;
     for (LaneMask m = a.mask; m != 0; m &= m - 1) {
       unsigned lane = static_cast<unsigned>(__builtin_ctz(m));

@@ -52,6 +52,18 @@ struct AMinMax {
     return (x < y) != kMax ? old : b;
   }
 };
+template <bool kBrain, bool kMax>
+struct AMinMaxHalf {
+  static MTLC_INLINE u16 run(u16 old, u16 b, u16, bool) { return minMax<kBrain, kMax>(old, b, 0); }
+};
+template <bool kBrain, bool kMax>
+struct AMinMaxHalfX2 {
+  static MTLC_INLINE u32 run(u32 old, u32 b, u32, bool) {
+    u32 lo = minMax<kBrain, kMax>(static_cast<u16>(old), static_cast<u16>(b), 0);
+    u32 hi = minMax<kBrain, kMax>(static_cast<u16>(old >> 16), static_cast<u16>(b >> 16), 0);
+    return hi << 16 | lo;
+  }
+};
 struct AAnd {
   template <typename T>
   static MTLC_INLINE T run(T old, T b, T, bool) {
@@ -135,6 +147,68 @@ void atomic(const Instr& in, Warp& w, LaneMask mask) {
   if (in.dst != kNoRef) blend(wordColumn<C>(w, in.dst), result, lanes.ok);
 }
 
+// Vectors: each element on its own. operandLists from ext: the destinations, kNoRef for those not
+// wanted, then the operands.
+template <typename T, typename F>
+void atomicVector(const Instr& in, Warp& w, LaneMask mask) {
+  LaneAccess lanes;
+  atomicAddresses(in, w, lanes);
+  const Ref* list = w.block->program->operandLists.data() + in.ext;
+  unsigned count = in.count;
+  AccessKind kind = in.dst == kNoRef ? AccessKind::reduction : AccessKind::atomic;
+  resolveLanes(w, in, mask, kind, static_cast<u32>(sizeof(T)) * count, lanes);
+  eachLane(lanes.ok, [&](unsigned i) {
+    T* p = reinterpret_cast<T*>(lanes.host[i]);
+    bool global = lanes.space[i] == Space::global;
+    T results[8];
+    for (unsigned e = 0; e < count; ++e) {
+      T b = static_cast<T>(column32(w, list[count + e])[i]);
+      T old = __atomic_load_n(p + e, __ATOMIC_RELAXED);
+      T next;
+      do {
+        next = F::run(old, b, 0, global);
+      } while (!__atomic_compare_exchange_n(p + e, &old, next, true, __ATOMIC_SEQ_CST,
+                                            __ATOMIC_RELAXED));
+      results[e] = old;
+    }
+    for (unsigned e = 0; e < count; ++e) {
+      if (list[e] != kNoRef) column32(w, list[e])[i] = results[e];
+    }
+  });
+}
+
+template <template <bool> typename OnHalf, template <bool> typename OnPair>
+LaneFn vectorOp(Type t) {
+  switch (t) {
+    case Mod::f16:
+      return atomicVector<u16, OnHalf<false>>;
+    case Mod::bf16:
+      return atomicVector<u16, OnHalf<true>>;
+    case Mod::f16x2:
+      return atomicVector<u32, OnPair<false>>;
+    case Mod::bf16x2:
+      return atomicVector<u32, OnPair<true>>;
+    default:
+      return nullptr;
+  }
+}
+template <bool kBrain>
+using AMinHalf = AMinMaxHalf<kBrain, false>;
+template <bool kBrain>
+using AMaxHalf = AMinMaxHalf<kBrain, true>;
+template <bool kBrain>
+using AMinHalfX2 = AMinMaxHalfX2<kBrain, false>;
+template <bool kBrain>
+using AMaxHalfX2 = AMinMaxHalfX2<kBrain, true>;
+
+LaneFn selectVector(const Form& f) {
+  Type t = f.types[0];
+  if (f.has(Mod::minMod)) return vectorOp<AMinHalf, AMinHalfX2>(t);
+  if (f.has(Mod::maxMod)) return vectorOp<AMaxHalf, AMaxHalfX2>(t);
+  if (t == Mod::f32) return atomicVector<u32, AAddF32>;
+  return vectorOp<AAddHalf, AAddHalfX2>(t);
+}
+
 // 16-byte operands: pairs of 64-bit registers in operandLists from ext: d, b, and c where there is
 // one.
 template <WideAtomic kOp>
@@ -210,6 +284,7 @@ LaneFn selectMinMax(Type t) {
 }  // namespace
 
 LaneFn selectAtomic(const Form& f) {
+  if (f.firstOf({Mod::v2, Mod::v4, Mod::v8}) != Mod::none) return selectVector(f);
   Type t = f.types[0];
   switch (f.firstOf({Mod::add, Mod::minMod, Mod::maxMod, Mod::andMod, Mod::orMod, Mod::xorMod,
                      Mod::exch, Mod::cas, Mod::inc, Mod::dec})) {

@@ -97,6 +97,41 @@ MTLC_INLINE Round roundOf(const Form& f) {
   return Round::nearest;
 }
 
+// Bits of imm of half-precision arithmetic, set by halfFlags.
+constexpr i64 kHalfFtz = 1, kHalfSat = 2, kHalfRelu = 4, kHalfNan = 8, kHalfXorSign = 16;
+
+template <bool kBrain>
+struct Narrow {
+  static constexpr u16 kExponent = kBrain ? 0x7f80 : 0x7c00;
+  static MTLC_INLINE float decode(u16 h) { return kBrain ? bhalfToFloat(h) : halfToFloat(h); }
+  static MTLC_INLINE u16 encode(double x) { return kBrain ? toBHalf(x) : toHalf(x); }
+  static MTLC_INLINE bool nan(u16 h) { return (h & 0x7fff) > kExponent; }
+  static MTLC_INLINE u16 flushed(u16 h) { return (h & kExponent) == 0 ? h & 0x8000 : h; }
+};
+
+template <bool kBrain, bool kMax>
+MTLC_INLINE u16 minMax(u16 a, u16 b, i64 flags) {
+  using N = Narrow<kBrain>;
+  u16 sign = (a ^ b) & 0x8000;
+  if ((flags & kHalfXorSign) != 0) {
+    a &= 0x7fff;
+    b &= 0x7fff;
+  }
+  u16 r;
+  if (N::nan(a) || N::nan(b)) {
+    r = (flags & kHalfNan) != 0 || (N::nan(a) && N::nan(b)) ? 0x7fff : N::nan(a) ? b : a;
+  } else {
+    float x = N::decode(a), y = N::decode(b);
+    if (x == y) {
+      r = kMax ? a & b : a | b;
+    } else {
+      r = (x < y) != kMax ? a : b;
+    }
+  }
+  if (r != 0x7fff && (flags & kHalfXorSign) != 0) r |= sign;
+  return r;
+}
+
 // The exact sum rounded to odd: a later rounding to at most 51 bits is then as if done once.
 MTLC_INLINE double addRoundOdd(double a, double b) {
   double s = a + b;

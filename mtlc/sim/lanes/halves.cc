@@ -11,45 +11,10 @@ namespace {
 
 enum class HalfOp { add, sub, mul, fma, neg, abs, min, max };
 
-// Bits of imm, set by halfFlags.
-constexpr i64 kFtz = 1, kSat = 2, kRelu = 4, kNan = 8, kXorSign = 16;
-
-template <bool kBrain>
-struct Narrow {
-  static constexpr u16 kExponent = kBrain ? 0x7f80 : 0x7c00;
-  static MTLC_INLINE float decode(u16 h) { return kBrain ? bhalfToFloat(h) : halfToFloat(h); }
-  static MTLC_INLINE u16 encode(double x) { return kBrain ? toBHalf(x) : toHalf(x); }
-  static MTLC_INLINE bool nan(u16 h) { return (h & 0x7fff) > kExponent; }
-  static MTLC_INLINE u16 flushed(u16 h) { return (h & kExponent) == 0 ? h & 0x8000 : h; }
-};
-
-template <bool kBrain, bool kMax>
-MTLC_INLINE u16 minMax(u16 a, u16 b, i64 flags) {
-  using N = Narrow<kBrain>;
-  u16 sign = (a ^ b) & 0x8000;
-  if ((flags & kXorSign) != 0) {
-    a &= 0x7fff;
-    b &= 0x7fff;
-  }
-  u16 r;
-  if (N::nan(a) || N::nan(b)) {
-    r = (flags & kNan) != 0 || (N::nan(a) && N::nan(b)) ? 0x7fff : N::nan(a) ? b : a;
-  } else {
-    float x = N::decode(a), y = N::decode(b);
-    if (x == y) {
-      r = kMax ? a & b : a | b;
-    } else {
-      r = (x < y) != kMax ? a : b;
-    }
-  }
-  if (r != 0x7fff && (flags & kXorSign) != 0) r |= sign;
-  return r;
-}
-
 template <HalfOp kOp, bool kBrain>
 MTLC_INLINE u16 apply(u16 a, u16 b, u16 c, i64 flags) {
   using N = Narrow<kBrain>;
-  if ((flags & kFtz) != 0) {
+  if ((flags & kHalfFtz) != 0) {
     a = N::flushed(a);
     b = N::flushed(b);
     c = N::flushed(c);
@@ -68,10 +33,10 @@ MTLC_INLINE u16 apply(u16 a, u16 b, u16 c, i64 flags) {
   } else {
     r = addRoundOdd(x * y, N::decode(c));
   }
-  if ((flags & kSat) != 0) r = saturate(r);
-  if ((flags & kRelu) != 0 && r <= 0) r = 0;
+  if ((flags & kHalfSat) != 0) r = saturate(r);
+  if ((flags & kHalfRelu) != 0 && r <= 0) r = 0;
   u16 bits = N::encode(r);
-  if ((flags & kFtz) != 0) bits = N::flushed(bits);
+  if ((flags & kHalfFtz) != 0) bits = N::flushed(bits);
   return bits;
 }
 
@@ -117,11 +82,11 @@ LaneFn forType(Type t) {
 
 int64_t halfFlags(const Form& f) {
   i64 flags = 0;
-  if (f.has(Mod::ftz)) flags |= kFtz;
-  if (f.has(Mod::sat)) flags |= kSat;
-  if (f.has(Mod::relu)) flags |= kRelu;
-  if (f.has(Mod::nan)) flags |= kNan;
-  if (f.has(Mod::xorsign)) flags |= kXorSign;
+  if (f.has(Mod::ftz)) flags |= kHalfFtz;
+  if (f.has(Mod::sat)) flags |= kHalfSat;
+  if (f.has(Mod::relu)) flags |= kHalfRelu;
+  if (f.has(Mod::nan)) flags |= kHalfNan;
+  if (f.has(Mod::xorsign)) flags |= kHalfXorSign;
   return flags;
 }
 

@@ -63,6 +63,10 @@ constexpr WordNeeds kWordNeeds[] = {
     {Mod::cta, 78, 30, "bar"},
 };
 
+unsigned vectorLength(const Form& f) {
+  return f.has(Mod::v8) ? 8 : f.has(Mod::v4) ? 4 : f.has(Mod::v2) ? 2 : 1;
+}
+
 std::string describe(const Instruction& in) { return std::string(in.spelling); }
 
 // nvcc writes `atom.global.cta.add`, where the PTX ISA has `atom.cta.global.add`.
@@ -687,7 +691,7 @@ bool FunctionDecoder::memoryInstruction(const Instruction& in, const Form& form)
   bool hint = form.has(Mod::l2CacheHint);
   if (!operandCount(in, hint ? 3 : 2, hint ? 3 : 2)) return false;
   Type type = form.types[0];
-  unsigned count = form.has(Mod::v8) ? 8 : form.has(Mod::v4) ? 4 : form.has(Mod::v2) ? 2 : 1;
+  unsigned count = vectorLength(form);
   unsigned bits = typeBits(type);
   bool param;
   Space asked = spaceOfForm(form, param);
@@ -804,6 +808,31 @@ bool FunctionDecoder::atomicInstruction(const Instruction& in, const Form& form)
   if (!memoryOperand(in.operands[at], spaceOfForm(form, param), false, out)) return false;
   if (type == Mod::b128) {
     if (!wideAtomic(in, form, out)) return false;
+  } else if (unsigned count = vectorLength(form); count > 1) {
+    std::vector<Ref> list(isAtom ? 0 : count, kNoRef), values;
+    bool wideRegisters = false;
+    Type regType = type;
+    if (isAtom && in.operands[0].kind == Operand::Kind::sink) {
+      list.assign(count, kNoRef);
+    } else if (isAtom &&
+               !vectorRegisters(in.operands[0], count, type, true, list, wideRegisters, regType)) {
+      return false;
+    }
+    bool narrow = typeBits(regType) == typeBits(type);
+    if (!vectorRegisters(in.operands[at + 1], count, type, false, values, wideRegisters, regType)) {
+      return false;
+    }
+    if (!narrow || typeBits(regType) != typeBits(type)) {
+      return error(DiagId::PtxOperandType, in.loc, in.length,
+                   {"the vector", typeRow(regType).name, typeRow(type).name});
+    }
+    for (Ref r : list) {
+      if (r != kNoRef) out.dst = r;  // Any, to say that the old values are wanted.
+    }
+    list.insert(list.end(), values.begin(), values.end());
+    out.count = static_cast<uint8_t>(count);
+    out.ext = static_cast<uint32_t>(p_.operandLists.size());
+    p_.operandLists.insert(p_.operandLists.end(), list.begin(), list.end());
   } else {
     auto b = source(in.operands[at + 1], type, false, false, nullptr);
     if (!b) return false;
