@@ -103,10 +103,7 @@ void castAddress(const Instr& in, Warp& w, LaneMask mask) {
     case Space::local:
       window = kLocalWindow;
       break;
-    case Space::param:
-      window = kParamWindow;
-      break;
-    default:
+    default:  // Addresses of parameters are generic ones from the start.
       break;
   }
   if (kToSpace) window = 0 - window;

@@ -14,7 +14,7 @@ namespace {
 
 unsigned tuplesPerForm() {
   const char* text = std::getenv("MTLC_ORACLE_TUPLES");
-  unsigned n = text != nullptr ? static_cast<unsigned>(std::atoi(text)) : 4096;
+  unsigned n = text != nullptr ? static_cast<unsigned>(std::atoi(text)) : 2048;
   return std::max(128u, n / 128 * 128);
 }
 
