@@ -108,28 +108,29 @@ bool BlockRunner::findObject(const Thread& thread, ir::Space space, uint64_t add
 }
 
 // Finds the memory of an access, or reports why there is none; then the place has no bytes.
-BlockRunner::Place BlockRunner::resolve(const Thread& thread, const Inst& inst, Reg& pointer,
+BlockRunner::Place BlockRunner::resolve(const Thread& thread, const Inst& inst,
+                                        const AccessShape& shape, Reg& pointer,
                                         const uint32_t* origins) {
   Place place;
   if (pointer.uninit != 0) [[unlikely]] {
-    reportUninit(thread, inst, origins[inst.a]);
+    reportUninitAddress(thread, inst, shape, origins[inst.a]);
     pointer.uninit = 0;  // Said once.
     return place;
   }
   place.address = pointer.bits;
   std::string why;
-  if (!findObject(thread, inst.space, place.address, &place.object, &why)) [[unlikely]] {
-    reportBadAddress(thread, inst, place.address, why);
+  if (!findObject(thread, shape.space, place.address, &place.object, &why)) [[unlikely]] {
+    reportBadAddress(thread, inst, shape, place.address, why);
     return place;
   }
   place.offset = place.address - place.object.base;
-  if (place.offset > place.object.size || place.object.size - place.offset < inst.bytes)
+  if (place.offset > place.object.size || place.object.size - place.offset < shape.bytes)
       [[unlikely]] {
-    reportOutOfBounds(thread, inst, place);
+    reportOutOfBounds(thread, inst, shape, place);
     return place;
   }
-  if (place.address % inst.imm != 0) [[unlikely]] {
-    reportMisaligned(thread, inst, place);
+  if (place.address % shape.align != 0) [[unlikely]] {
+    reportMisaligned(thread, inst, shape, place);
     return place;
   }
   place.bytes = place.object.bytes + place.offset;
@@ -155,29 +156,49 @@ class BlockRunner::PageGuard {
   std::unique_lock<std::mutex> locks_[2];
 };
 
-void BlockRunner::checkRace(const Thread& thread, const Inst& inst, const Place& place,
-                            bool isWrite) {
+void BlockRunner::checkRace(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                            const Place& place) {
   Access now;
   now.inst = inst.id;
   now.block = blockIndex_;
-  now.thread = static_cast<uint64_t>(&thread - threads_.data());
+  now.thread = linearId(thread);
   now.phase = phase_;
+  now.isWrite = shape.isWrite;
   const BarrierOrder& order =
       place.object.window == Window::Workgroup ? workgroupOrder_ : globalOrder_;
-  if (auto other = place.object.history->record(place.offset, inst.bytes, isWrite, now, order)) {
-    reportRace(thread, inst, place, *other);
+  if (auto other = place.object.history->record(place.offset, shape.bytes, now, order)) {
+    reportRace(thread, inst, shape, place, *other);
   }
 }
 
-Reg BlockRunner::load(const Thread& thread, const Inst& inst, Reg& pointer, uint32_t* origins) {
-  Place place = resolve(thread, inst, pointer, origins);
-  if (!place.bytes) return {};
-  PageGuard guard(launch_, place, inst.bytes);
-  if (place.object.history) checkRace(thread, inst, place, false);
-  Reg value;
-  std::memcpy(&value.bits, place.bytes, inst.bytes);
-  std::memcpy(&value.uninit, place.uninit, inst.bytes);
+bool BlockRunner::readMemory(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                             Reg& pointer, const uint32_t* origins, void* bytes, void* uninit) {
+  Place place = resolve(thread, inst, shape, pointer, origins);
+  if (!place.bytes) return false;
+  PageGuard guard(launch_, place, shape.bytes);
+  if (place.object.history) checkRace(thread, inst, shape, place);
+  std::memcpy(bytes, place.bytes, shape.bytes);
+  std::memcpy(uninit, place.uninit, shape.bytes);
+  return true;
+}
 
+bool BlockRunner::writeMemory(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                              Reg& pointer, const uint32_t* origins, const void* bytes,
+                              const void* uninit) {
+  Place place = resolve(thread, inst, shape, pointer, origins);
+  if (!place.bytes) return false;
+  PageGuard guard(launch_, place, shape.bytes);
+  if (place.object.history) checkRace(thread, inst, shape, place);
+  std::memcpy(place.bytes, bytes, shape.bytes);
+  std::memcpy(place.uninit, uninit, shape.bytes);
+  if (place.object.window == Window::Global) rememberUninitStore(thread, inst, shape, place);
+  return true;
+}
+
+Reg BlockRunner::load(const Thread& thread, const Inst& inst, Reg& pointer, uint32_t* origins) {
+  Reg value;
+  const AccessShape shape{inst.space, false, inst.bytes, inst.imm};
+  if (!readMemory(thread, inst, shape, pointer, origins, &value.bits, &value.uninit)) return {};
   if (inst.type == ir::TypeKind::I1) {  // Any byte but 0 is true.
     value = {value.bits != 0, value.uninit != 0};
   }
@@ -189,19 +210,16 @@ Reg BlockRunner::load(const Thread& thread, const Inst& inst, Reg& pointer, uint
 
 void BlockRunner::store(const Thread& thread, const Inst& inst, Reg& pointer, Reg value,
                         const uint32_t* origins) {
-  Place place = resolve(thread, inst, pointer, origins);
-  if (!place.bytes) return;
-  PageGuard guard(launch_, place, inst.bytes);
-  if (place.object.history) checkRace(thread, inst, place, true);
-  std::memcpy(place.bytes, &value.bits, inst.bytes);
-  std::memcpy(place.uninit, &value.uninit, inst.bytes);
-  if (place.object.window == Window::Global && value.uninit != 0) [[unlikely]] {
-    rememberUninitStore(thread, inst, place);
-  }
+  const AccessShape shape{inst.space, true, inst.bytes, inst.imm};
+  writeMemory(thread, inst, shape, pointer, origins, &value.bits, &value.uninit);
 }
 
 // For checkReadBack().
-void BlockRunner::rememberUninitStore(const Thread& thread, const Inst& inst, const Place& place) {
+void BlockRunner::rememberUninitStore(const Thread& thread, const Inst& inst,
+                                      const AccessShape& shape, const Place& place) {
+  if (std::all_of(place.uninit, place.uninit + shape.bytes, [](uint8_t u) { return u == 0; })) {
+    return;
+  }
   Memory::Buffer& buffer = launch_.memory.buffers_[place.object.index];
   std::call_once(buffer.uninitStoresOnce, [&] {
     if (launch_.budget.take(buffer.bytes.size() * sizeof(UninitStore))) {
@@ -210,7 +228,7 @@ void BlockRunner::rememberUninitStore(const Thread& thread, const Inst& inst, co
   });
   if (buffer.uninitStores.empty()) return;
   UninitStore who{inst.id, static_cast<uint32_t>(&thread - threads_.data()), blockIndex_};
-  std::fill_n(buffer.uninitStores.begin() + static_cast<ptrdiff_t>(place.offset), inst.bytes, who);
+  std::fill_n(buffer.uninitStores.begin() + static_cast<ptrdiff_t>(place.offset), shape.bytes, who);
 }
 
 }  // namespace mtlc::interp

@@ -53,13 +53,13 @@ void AccessHistory::remember(Granule& granule, const Access& read,
   if (first.block != read.block || second.phase < read.phase) second = read;
 }
 
-std::optional<Access> AccessHistory::record(uint64_t offset, uint32_t size, bool isWrite,
-                                            const Access& now, const BarrierOrder& order) {
+std::optional<Access> AccessHistory::record(uint64_t offset, uint32_t size, const Access& now,
+                                            const BarrierOrder& order) {
   std::optional<Access> race;
   while (size > 0) {  // Once, but for an access that straddles pages.
     uint32_t onPage =
         static_cast<uint32_t>(std::min<uint64_t>(size, kPageBytes - offset % kPageBytes));
-    std::optional<Access> found = recordOnPage(offset, onPage, isWrite, now, order);
+    std::optional<Access> found = recordOnPage(offset, onPage, now, order);
     if (!race) race = found;
     offset += onPage;
     size -= onPage;
@@ -67,8 +67,8 @@ std::optional<Access> AccessHistory::record(uint64_t offset, uint32_t size, bool
   return race;
 }
 
-std::optional<Access> AccessHistory::recordOnPage(uint64_t offset, uint32_t size, bool isWrite,
-                                                  const Access& now, const BarrierOrder& order) {
+std::optional<Access> AccessHistory::recordOnPage(uint64_t offset, uint32_t size, const Access& now,
+                                                  const BarrierOrder& order) {
   if (budget_->exhausted()) return std::nullopt;
   Page& page = pages_[offset / kPageBytes];
   // The largest granules that the access is made of.
@@ -81,7 +81,7 @@ std::optional<Access> AccessHistory::recordOnPage(uint64_t offset, uint32_t size
   std::optional<Access> race;
   for (Granule& granule : std::span(page.granules).subspan(first, count)) {
     if (!race && isUnordered(granule.write, now, order)) race = granule.write;
-    if (!isWrite) {
+    if (!now.isWrite) {
       remember(granule, now, order);
       continue;
     }

@@ -20,7 +20,8 @@ struct Access {
   uint64_t inst : 32 = 0;   // Number in the Program plus 1; 0: there is no access.
   uint64_t block : 32 = 0;  // Linear index.
   uint64_t thread : 20 = 0;
-  uint64_t phase : 44 = 0;  // Barriers that the block had passed.
+  uint64_t phase : 43 = 0;  // Barriers that the block had passed.
+  uint64_t isWrite : 1 = 0;
   bool exists() const { return inst != 0; }
 };
 
@@ -61,7 +62,7 @@ class AccessHistory {
   // Records an access of `size` bytes (a power of two up to 16; `offset` a multiple of it) and
   // gives an earlier one that it races with. Records nothing once the budget is exhausted. Accesses
   // to different pages may be recorded by different host threads at once.
-  std::optional<Access> record(uint64_t offset, uint32_t size, bool isWrite, const Access& now,
+  std::optional<Access> record(uint64_t offset, uint32_t size, const Access& now,
                                const BarrierOrder& order);
 
   static constexpr uint32_t kPageBytes = 1024;
@@ -75,8 +76,8 @@ class AccessHistory {
     uint8_t granuleLog2 = 0;
     std::vector<Granule> granules;  // Empty: not touched.
   };
-  std::optional<Access> recordOnPage(uint64_t offset, uint32_t size, bool isWrite,
-                                     const Access& now, const BarrierOrder& order);
+  std::optional<Access> recordOnPage(uint64_t offset, uint32_t size, const Access& now,
+                                     const BarrierOrder& order);
   bool refine(Page& page, uint8_t granuleLog2);
   bool isUnordered(const Access& before, const Access& now, const BarrierOrder& order) const;
   void remember(Granule& granule, const Access& read, const BarrierOrder& order) const;

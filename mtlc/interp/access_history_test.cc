@@ -11,8 +11,9 @@ namespace {
 
 constexpr uint64_t kPlenty = uint64_t{1} << 40;
 
-Access access(uint32_t inst, uint32_t block, uint32_t thread, uint64_t phase) {
+Access access(uint32_t inst, uint32_t block, uint32_t thread, uint64_t phase, bool isWrite = true) {
   Access a;
+  a.isWrite = isWrite;
   a.inst = inst;
   a.block = block;
   a.thread = thread;
@@ -73,7 +74,7 @@ TEST(AccessHistory, FindsTheFirstRaceOfRandomSequences) {
       if (random.below(8) != 0) begin -= begin % size;
       bool isWrite = random.below(100) < writePercent;
       Access now = access(step, static_cast<uint32_t>(block),
-                          static_cast<uint32_t>(random.below(threads)), phases[block]);
+                          static_cast<uint32_t>(random.below(threads)), phases[block], isWrite);
       bool expected = false;
       for (const Event& e : events) {
         bool overlaps = e.begin < begin + size && begin < e.end;
@@ -81,7 +82,7 @@ TEST(AccessHistory, FindsTheFirstRaceOfRandomSequences) {
                          (e.who.thread != now.thread && !orders[block].isBefore(e.who.phase));
         expected |= overlaps && unordered && (e.isWrite || isWrite);
       }
-      auto found = history.record(begin, size, isWrite, now, orders[block]);
+      auto found = history.record(begin, size, now, orders[block]);
       ASSERT_EQ(found.has_value(), expected) << "round " << round << " step " << step;
       if (found) {
         // The other access is a real one that conflicts.
@@ -102,20 +103,20 @@ TEST(AccessHistory, OtherBlocksOfWorkgroupMemoryAreForgotten) {
   MemoryBudget budget(kPlenty);
   AccessHistory history(64, AccessHistory::Scope::Workgroup, &budget);
   BarrierOrder order;
-  EXPECT_FALSE(history.record(0, 4, true, access(1, 0, 0, 0), order));
-  EXPECT_FALSE(history.record(0, 4, true, access(2, 1, 1, 0), order));
-  EXPECT_TRUE(history.record(0, 4, true, access(3, 1, 0, 0), order));
+  EXPECT_FALSE(history.record(0, 4, access(1, 0, 0, 0), order));
+  EXPECT_FALSE(history.record(0, 4, access(2, 1, 1, 0), order));
+  EXPECT_TRUE(history.record(0, 4, access(3, 1, 0, 0), order));
 }
 
 TEST(AccessHistory, NeighbouringBytesAreApart) {
   MemoryBudget budget(kPlenty);
   AccessHistory history(64, AccessHistory::Scope::Global, &budget);
   BarrierOrder order;
-  EXPECT_FALSE(history.record(0, 8, false, access(1, 0, 0, 0), order));
-  EXPECT_FALSE(history.record(8, 1, true, access(2, 0, 1, 0), order));
-  EXPECT_FALSE(history.record(9, 1, true, access(3, 0, 2, 0), order));
-  EXPECT_TRUE(history.record(9, 1, true, access(4, 0, 1, 0), order));
-  EXPECT_TRUE(history.record(7, 1, true, access(5, 0, 1, 0), order));
+  EXPECT_FALSE(history.record(0, 8, access(1, 0, 0, 0, false), order));
+  EXPECT_FALSE(history.record(8, 1, access(2, 0, 1, 0), order));
+  EXPECT_FALSE(history.record(9, 1, access(3, 0, 2, 0), order));
+  EXPECT_TRUE(history.record(9, 1, access(4, 0, 1, 0), order));
+  EXPECT_TRUE(history.record(7, 1, access(5, 0, 1, 0), order));
 }
 
 TEST(AccessHistory, StopsWithinItsBudget) {
@@ -123,7 +124,7 @@ TEST(AccessHistory, StopsWithinItsBudget) {
   AccessHistory history(uint64_t{1} << 20, AccessHistory::Scope::Global, &budget);
   BarrierOrder order;
   for (uint64_t at = 0; at < (1 << 20); ++at) {
-    EXPECT_FALSE(history.record(at, 1, true, access(1, 0, 0, 0), order));
+    EXPECT_FALSE(history.record(at, 1, access(1, 0, 0, 0), order));
   }
   EXPECT_TRUE(budget.exhausted());
 }

@@ -54,7 +54,9 @@ void BlockRunner::run(uint64_t blockIndex) {
       ready |= threads_[index].status == ThreadStatus::Ready;
       if (launch_.stopped()) break;
     }
-    if (!ready && (launch_.stopped() || !openBarrier())) break;
+    if (launch_.stopped()) break;
+    if (collectivesWait_ && runCollectives()) continue;
+    if (!blockEnded_ && !ready && !openBarrier()) break;
   }
   for (Thread& thread : threads_) endThread(thread, nullptr);
 }
@@ -66,6 +68,7 @@ void BlockRunner::startBlock(uint64_t blockIndex) {
   workgroupOrder_ = {};
   globalOrder_ = {};
   blockEnded_ = false;
+  collectivesWait_ = false;
   for (WorkgroupObject& object : workgroup_) {
     std::fill(object.bytes.begin(), object.bytes.end(), kPoisonByte);
     std::fill(object.uninit.begin(), object.uninit.end(), 0xFF);
@@ -114,8 +117,7 @@ void BlockRunner::runThread(uint32_t index) {
   Thread& thread = threads_[index];
   if (!thread.state && !startThread(thread)) return;
   const uint64_t quantum = std::min(kTimeSlice, launch_.spec.options.maxSteps - thread.steps);
-  const std::optional<TraceRequest>& traced = launch_.spec.options.trace;
-  if (traced && traced->block == blockId_ && traced->thread == thread.id) {
+  if (isTraced(thread)) {
     execute<true>(thread, quantum);
   } else {
     execute<false>(thread, quantum);
@@ -136,13 +138,12 @@ bool BlockRunner::openBarrier() {
   if (launch_.checks(FaultKind::Sync)) {
     // Together: all threads of the block, at the same barrier, reached by the same calls.
     auto together = [&](const Thread& thread) {
-      return thread.status == ThreadStatus::AtBarrier &&
-             std::equal(thread.state->frames.begin(), thread.state->frames.end(),
-                        threads_[first].state->frames.begin(), threads_[first].state->frames.end(),
-                        Frame::samePosition);
+      return thread.status == ThreadStatus::AtBarrier && thread.isTogetherWith(threads_[first]);
     };
     if (!std::all_of(threads_.begin(), threads_.end(), together)) {
-      reportDivergence(threads_[first]);
+      lanes_.clear();
+      for (Thread& thread : threads_) lanes_.push_back(&thread);
+      reportDivergence(lanes_, threads_[first]);
       blockEnded_ = true;
       return false;
     }

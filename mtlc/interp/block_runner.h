@@ -4,14 +4,24 @@
 // until it waits at a barrier, ends, or has used up its time slice, so that one that waits for
 // another in a loop doesn't starve it. When no thread can go on, all live ones wait; the barrier
 // opens if they all wait at the same one.
+//
+// Collectives. A thread that comes to an operation with convergence (a subgroup operation, a tensor
+// operation) waits there. When all live threads of the operation's scope (their subgroup, or the
+// block) wait at the same operation, reached by the same calls, collective() runs once for all of
+// them, in the order of their linear ids; then they go on. A thread that has ended is not live and
+// not waited for. A scope none of whose threads can go on, and that isn't together, is a fault.
+// While they wait the operands stay in their registers: operand() reads them, setResult() writes
+// the result.
 
 #ifndef MTLC_INTERP_BLOCK_RUNNER_H_
 #define MTLC_INTERP_BLOCK_RUNNER_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -46,7 +56,7 @@ struct PrivateObject {
   const ir::Operation* op;
 };
 
-enum class ThreadStatus : uint8_t { Ready, AtBarrier, Ended };
+enum class ThreadStatus : uint8_t { Ready, AtBarrier, AtCollective, Ended };
 
 // What a thread has while it runs. States are reused, so that their vectors keep their capacity.
 struct ThreadState {
@@ -67,7 +77,19 @@ struct Thread {
   Dim3 id;
   uint64_t steps = 0;
   ThreadStatus status = ThreadStatus::Ready;
-  const ir::Operation* lastOp = nullptr;  // The barrier or return that it stopped at.
+  // The barrier, collective or return that it stopped at.
+  const ir::Operation* lastOp = nullptr;
+
+  // While it waits: the operation.
+  const Inst& waitsAt() const {
+    const Frame& frame = state->frames.back();
+    return frame.code->insts[frame.pc - 1];
+  }
+  bool isTogetherWith(const Thread& other) const {
+    return status == other.status &&
+           std::equal(state->frames.begin(), state->frames.end(), other.state->frames.begin(),
+                      other.state->frames.end(), Frame::samePosition);
+  }
 };
 
 class BlockRunner {
@@ -107,6 +129,13 @@ class BlockRunner {
     std::optional<AccessHistory> history;
     const ir::Operation* op = nullptr;  // Null: the launch-sized arena.
   };
+  // What an operation accesses.
+  struct AccessShape {
+    ir::Space space;
+    bool isWrite;
+    uint32_t bytes;
+    uint64_t align;
+  };
   class PageGuard;
 
   // block_runner.cc: scheduling and barriers.
@@ -116,6 +145,38 @@ class BlockRunner {
   void endThread(Thread& thread, const ir::Operation* at);
   void runThread(uint32_t index);
   bool openBarrier();
+  uint64_t linearId(const Thread& thread) const {
+    return static_cast<uint64_t>(&thread - threads_.data());
+  }
+  bool isTraced(const Thread& thread) const {
+    const std::optional<TraceRequest>& traced = launch_.spec.options.trace;
+    return traced && traced->block == blockId_ && traced->thread == thread.id;
+  }
+
+  // collective.cc: threads that act together.
+  using Lanes = std::span<Thread* const>;
+  bool runCollectives();
+  bool runCollective(Lanes live, const Thread& waiting);
+  // What the operation does, given all live threads of its scope by ascending linear id: at least
+  // one. A handler may compare operands and report; the threads go on whatever it does.
+  void collective(Lanes lanes, const Inst& inst);
+  // Operand `i` of the operation that the thread waits at; for operations whose slots are in
+  // FunctionCode::operandSlots (tensor operations), in the order of Operation::operand().
+  Reg operand(const Thread& thread, const Inst& inst, unsigned i) const;
+  // Slots of the frame of a waiting thread: Inst::a, b, c.
+  static Reg& slotOf(const Thread& thread, uint32_t slot) {
+    return thread.state->regs[thread.state->frames.back().firstSlot + slot];
+  }
+  static uint32_t& originOf(const Thread& thread, uint32_t slot) {
+    return thread.state->origins[thread.state->frames.back().firstSlot + slot];
+  }
+  static void setResult(Thread& thread, const Inst& inst, Reg value) {
+    slotOf(thread, inst.result) = value;  // No operand has this slot.
+  }
+  void subgroupBroadcast(Lanes lanes, const Inst& inst);
+  void subgroupShuffle(Lanes lanes, const Inst& inst);
+  void subgroupCombine(Lanes lanes, const Inst& inst);
+  void subgroupVote(Lanes lanes, const Inst& inst);
 
   // execute.cc: the operations.
   template <bool kTrace>
@@ -132,22 +193,39 @@ class BlockRunner {
   uint64_t workgroupAddress(uint64_t object) const;
   bool findObject(const Thread& thread, ir::Space space, uint64_t address, Object* object,
                   std::string* why);
-  Place resolve(const Thread& thread, const Inst& inst, Reg& pointer, const uint32_t* origins);
-  void checkRace(const Thread& thread, const Inst& inst, const Place& place, bool isWrite);
-  void rememberUninitStore(const Thread& thread, const Inst& inst, const Place& place);
+  Place resolve(const Thread& thread, const Inst& inst, const AccessShape& shape, Reg& pointer,
+                const uint32_t* origins);
+  // Reads or writes memory for one thread, with all checks: `bytes` and `uninit` (a bit for each
+  // bit) are shape.bytes long. False if there is no such memory, which is reported. `origin` is of
+  // an uninitialised pointer.
+  bool readMemory(const Thread& thread, const Inst& inst, const AccessShape& shape, Reg& pointer,
+                  const uint32_t* origins, void* bytes, void* uninit);
+  bool writeMemory(const Thread& thread, const Inst& inst, const AccessShape& shape, Reg& pointer,
+                   const uint32_t* origins, const void* bytes, const void* uninit);
+  void checkRace(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                 const Place& place);
+  void rememberUninitStore(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                           const Place& place);
 
   // report.cc: what is said about faults.
   Fault makeFault(DiagId id, FaultKind kind, const Thread& thread, const ir::Operation* at) const;
   std::string objectName(const Object& object) const;
   Fault accessFault(DiagId id, FaultKind kind, const Thread& thread, const Inst& inst,
-                    uint64_t address) const;
-  void reportBadAddress(const Thread& thread, const Inst& inst, uint64_t address,
-                        const std::string& why);
-  void reportOutOfBounds(const Thread& thread, const Inst& inst, const Place& place);
-  void reportMisaligned(const Thread& thread, const Inst& inst, const Place& place);
-  void reportUninit(const Thread& thread, const Inst& inst, uint32_t origin);
-  void reportRace(const Thread& thread, const Inst& inst, const Place& place, const Access& other);
-  void reportDivergence(const Thread& waiting);
+                    const AccessShape& shape, uint64_t address) const;
+  void reportBadAddress(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                        uint64_t address, const std::string& why);
+  void reportOutOfBounds(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                         const Place& place);
+  void reportMisaligned(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                        const Place& place);
+  void reportUninitBranch(const Thread& thread, const Inst& inst, uint32_t origin);
+  void reportUninitAddress(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                           uint32_t origin);
+  void reportUninit(Fault fault, const Inst& inst, uint32_t origin);
+  void reportRace(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                  const Place& place, const Access& other);
+  void reportBroadcast(const Thread& thread, const Inst& inst, const std::string& why);
+  void reportDivergence(Lanes scope, const Thread& waiting);
   void reportSteps(const Thread& thread, const Inst& inst);
   void reportCallDepth(const Thread& thread, const Inst& inst);
   const std::string& operationText(const ir::Operation* op);
@@ -171,7 +249,9 @@ class BlockRunner {
   uint64_t phase_ = 0;  // Barriers passed in this block.
   BarrierOrder workgroupOrder_;
   BarrierOrder globalOrder_;
-  bool blockEnded_ = false;  // By a fault.
+  bool blockEnded_ = false;       // By a fault.
+  bool collectivesWait_ = false;  // A thread came to a collective since the last look.
+  std::vector<Thread*> lanes_;    // Of runCollectives().
 
   absl::flat_hash_map<const ir::Operation*, std::string> operationTexts_;  // For the trace.
 

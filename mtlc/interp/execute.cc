@@ -351,13 +351,21 @@ void BlockRunner::execute(Thread& thread, uint64_t quantum) {
         if constexpr (kTrace) trace(inst, nullptr);
         continue;
 
-      case Opcode::Fence:
-      case Opcode::AtomicLoad:
-      case Opcode::AtomicStore:
-      case Opcode::AtomicRmw:
-      case Opcode::AtomicCas:
       case Opcode::SubgroupLocalId:
+        value = linearId(thread) % launch_.spec.options.subgroupSize;
+        break;
       case Opcode::SubgroupSize:
+        value = launch_.spec.options.subgroupSize;
+        break;
+      case Opcode::Encode: {
+        const ir::NarrowAttr narrow = inst.op->narrow();
+        value = scalar::encode(kind, narrow.format, narrow.saturate, a.bits);
+        break;
+      }
+      case Opcode::Decode:
+        value = scalar::decode(inst.op->narrow().format, floatKind(inst.resultType), a.bits);
+        break;
+
       case Opcode::SubgroupBroadcast:
       case Opcode::SubgroupShuffle:
       case Opcode::SubgroupReduce:
@@ -366,11 +374,6 @@ void BlockRunner::execute(Thread& thread, uint64_t quantum) {
       case Opcode::SubgroupBallot:
       case Opcode::SubgroupAny:
       case Opcode::SubgroupAll:
-      case Opcode::AsyncCopy:
-      case Opcode::AsyncCommit:
-      case Opcode::AsyncWait:
-      case Opcode::Encode:
-      case Opcode::Decode:
       case Opcode::TensorMma:
       case Opcode::TensorMatmul:
       case Opcode::TensorEpilogue:
@@ -379,6 +382,20 @@ void BlockRunner::execute(Thread& thread, uint64_t quantum) {
       case Opcode::TensorAccMma:
       case Opcode::TensorAccEpilogue:
       case Opcode::TensorAccCommit:
+        state.frames.back().pc = pc;
+        thread.status = ThreadStatus::AtCollective;
+        thread.lastOp = inst.op;
+        collectivesWait_ = true;
+        return leave();
+
+      case Opcode::Fence:
+      case Opcode::AtomicLoad:
+      case Opcode::AtomicStore:
+      case Opcode::AtomicRmw:
+      case Opcode::AtomicCas:
+      case Opcode::AsyncCopy:
+      case Opcode::AsyncCommit:
+      case Opcode::AsyncWait:
       case Opcode::FuncAddr:
       case Opcode::CallIndirect:
       case Opcode::Launch:
@@ -417,7 +434,7 @@ void BlockRunner::execute(Thread& thread, uint64_t quantum) {
       case Opcode::Br:
         if constexpr (kTrace) trace(inst, nullptr);
         if (a.uninit != 0) [[unlikely]] {
-          reportUninit(thread, inst, origins[inst.a]);
+          reportUninitBranch(thread, inst, origins[inst.a]);
           r[inst.a].uninit = 0;  // Said once.
         }
         follow(code->edges[inst.imm + (a.bits != 0 ? 0 : 1)]);

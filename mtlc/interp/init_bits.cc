@@ -2,6 +2,7 @@
 
 #include <bit>
 
+#include "mtlc/support/float_format.h"
 #include "mtlc/support/scalar_ops.h"
 
 namespace mtlc::interp {
@@ -104,6 +105,21 @@ uint64_t ofRemainder(const Reg& a, const Reg& b, uint64_t all) {
 }
 // Signed operations on numbers that are known not to be negative are the unsigned ones.
 bool nonNegative(unsigned w, const Reg& r) { return (greatest(r) & scalar::signBit(w)) == 0; }
+
+// A code has at most eight bits: tries all choices.
+uint64_t ofDecode(const Inst& inst, const Reg& code) {
+  const FloatKind kind = static_cast<FloatKind>(static_cast<int>(inst.resultType) -
+                                                static_cast<int>(ir::TypeKind::F16));
+  auto decoded = [&](uint64_t bits) {
+    return scalar::decode(inst.op->narrow().format, kind, bits & 0xFF);
+  };
+  const uint64_t first = decoded(least(code));
+  uint64_t varies = 0;
+  for (uint64_t choice = code.uninit & 0xFF; choice != 0; choice = (choice - 1) & code.uninit) {
+    varies |= decoded(least(code) | choice) ^ first;
+  }
+  return varies;
+}
 
 }  // namespace
 
@@ -211,6 +227,11 @@ uint64_t uninitBits(const Inst& inst, const Reg& a, const Reg& b, const Reg& c) 
     case Opcode::UIToF:
       return all;
 
+    case Opcode::Encode:
+      return scalar::mask(floatFormatInfo(inst.op->narrow().format).storageBits);
+    case Opcode::Decode:
+      return ofDecode(inst, a);
+
     case Opcode::FNeg:
     case Opcode::Bitcast:
     case Opcode::PtrToInt:
@@ -254,6 +275,8 @@ uint64_t uninitBits(const Inst& inst, const Reg& a, const Reg& b, const Reg& c) 
     case Opcode::AllocWorkgroup:
     case Opcode::AllocPrivate:
     case Opcode::AllocDynamic:
+    case Opcode::SubgroupLocalId:
+    case Opcode::SubgroupSize:
       return 0;
 
     case Opcode::Fence:
@@ -261,8 +284,6 @@ uint64_t uninitBits(const Inst& inst, const Reg& a, const Reg& b, const Reg& c) 
     case Opcode::AtomicStore:
     case Opcode::AtomicRmw:
     case Opcode::AtomicCas:
-    case Opcode::SubgroupLocalId:
-    case Opcode::SubgroupSize:
     case Opcode::SubgroupBroadcast:
     case Opcode::SubgroupShuffle:
     case Opcode::SubgroupReduce:
@@ -274,8 +295,6 @@ uint64_t uninitBits(const Inst& inst, const Reg& a, const Reg& b, const Reg& c) 
     case Opcode::AsyncCopy:
     case Opcode::AsyncCommit:
     case Opcode::AsyncWait:
-    case Opcode::Encode:
-    case Opcode::Decode:
     case Opcode::TensorMma:
     case Opcode::TensorMatmul:
     case Opcode::TensorEpilogue:

@@ -105,6 +105,7 @@ Edge Program::makeEdge(FunctionCode& code, const ir::Successor& successor) {
 //   alloc.workgroup index into workgroupAllocs()
 //   gpu.*           dimension: 0, 1, 2
 //   jump, br, call  index of the (first) edge
+//   tensor.*        index of the first operand in FunctionCode::operandSlots
 Inst Program::decodeOp(FunctionCode& code, const ir::Operation& op) {
   Inst inst;
   inst.op = &op;
@@ -182,24 +183,37 @@ Inst Program::decodeOp(FunctionCode& code, const ir::Operation& op) {
     case Form::AtomicStore:
     case Form::AtomicRmw:
     case Form::AtomicCas:
-    case Form::SubgroupIndex:
-    case Form::SubgroupLane:
-    case Form::SubgroupReduce:
-    case Form::SubgroupBallot:
-    case Form::SubgroupVote:
     case Form::AsyncCopy:
     case Form::AsyncCommit:
     case Form::AsyncWait:
-    case Form::Encode:
-    case Form::Decode:
-    case Form::Mma:
-    case Form::Epilogue:
-    case Form::Transfer:
-    case Form::AccCommit:
     case Form::FuncAddr:
     case Form::CallIndirect:
     case Form::Launch:
       code.unsupported = &op;
+      break;
+    case Form::Mma:
+    case Form::Epilogue:
+    case Form::Transfer:
+    case Form::AccCommit:
+      inst.imm = code.operandSlots.size();
+      for (unsigned i = 0; i < op.operandCount(); ++i) code.operandSlots.push_back(slot(i));
+      code.unsupported = &op;
+      break;
+    case Form::SubgroupIndex:
+      setType(op.resultType());
+      break;
+    case Form::SubgroupLane:
+    case Form::SubgroupBallot:
+      inst.a = slot(0);
+      inst.b = slot(1);
+      setType(op.operand(0)->type());
+      break;
+    case Form::SubgroupReduce:
+    case Form::SubgroupVote:
+    case Form::Encode:
+    case Form::Decode:
+      inst.a = slot(0);
+      setType(op.operand(0)->type());
       break;
     case Form::Barrier:
       code.hasBarrier = true;

@@ -29,7 +29,7 @@ struct Inst {
   ir::TypeKind resultType = ir::TypeKind::Void;
   uint8_t width = 0;        // Bits of `type`.
   uint8_t resultWidth = 0;  // Bits of `resultType`.
-  uint8_t bytes = 0;        // Memory: size of the element.
+  uint8_t bytes = 0;        // Memory: size of the element, of an asynchronous copy a transaction.
   ir::Space space{};        // Memory: that of the pointer.
   bool flush = false;       // Subnormal inputs and results become zeros (f32 with `ftz`).
 };
@@ -60,7 +60,9 @@ struct FunctionCode {
   std::vector<Copy> copies;
   // `alloc.private` operations: storage that lives as long as a frame.
   std::vector<const ir::Operation*> privates;
-  std::vector<uint32_t> callees;               // Of each call.
+  std::vector<uint32_t> callees;  // Of each call.
+  // Slots of the operands of tensor operations, which may be many: Inst::imm is the first.
+  std::vector<uint32_t> operandSlots;
   bool hasBarrier = false;                     // Itself, not through calls.
   const ir::Operation* unsupported = nullptr;  // An operation that this build cannot execute.
 };

@@ -14,14 +14,12 @@ namespace {
 
 using ir::TypeKind;
 
-std::string accessWord(const Inst& inst) {
-  return inst.opcode == ir::Opcode::Store ? "write" : "read";
-}
+std::string accessWord(bool isWrite) { return isWrite ? "write" : "read"; }
 
 // The space of the memory, or of the pointer where there is no memory.
-std::string_view spaceOf(const Inst& inst, uint64_t address) {
+std::string_view spaceOf(ir::Space space, uint64_t address) {
   Window window = windowOf(address);
-  return window == Window::None ? ir::spaceName(inst.space) : windowName(window);
+  return window == Window::None ? ir::spaceName(space) : windowName(window);
 }
 
 // A register's value for people: 5, -1 (0xffffffff), 0.5 (0x3f000000), 0x4000008000000000.
@@ -86,12 +84,12 @@ Fault BlockRunner::makeFault(DiagId id, FaultKind kind, const Thread& thread,
 }
 
 Fault BlockRunner::accessFault(DiagId id, FaultKind kind, const Thread& thread, const Inst& inst,
-                               uint64_t address) const {
+                               const AccessShape& shape, uint64_t address) const {
   Fault fault = makeFault(id, kind, thread, inst.op);
-  fault.space = spaceOf(inst, address);
+  fault.space = spaceOf(shape.space, address);
   fault.address = address;
-  fault.size = inst.bytes;
-  fault.args = {accessWord(inst), bytesText(inst.bytes), std::string(fault.space),
+  fault.size = shape.bytes;
+  fault.args = {accessWord(shape.isWrite), bytesText(shape.bytes), std::string(fault.space),
                 absl::StrFormat("0x%x", address)};
   return fault;
 }
@@ -104,53 +102,63 @@ std::string BlockRunner::objectName(const Object& object) const {
   return absl::StrFormat("%s variable '%s'", windowName(object.window), name);
 }
 
-void BlockRunner::reportBadAddress(const Thread& thread, const Inst& inst, uint64_t address,
-                                   const std::string& why) {
+void BlockRunner::reportBadAddress(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                                   uint64_t address, const std::string& why) {
   if (!launch_.isNewFault(FaultKind::Mem, {DiagId::FaultBadAddress, inst.id})) return;
-  Fault fault = accessFault(DiagId::FaultBadAddress, FaultKind::Mem, thread, inst, address);
+  Fault fault = accessFault(DiagId::FaultBadAddress, FaultKind::Mem, thread, inst, shape, address);
   fault.args.push_back(why);
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
-void BlockRunner::reportOutOfBounds(const Thread& thread, const Inst& inst, const Place& place) {
+void BlockRunner::reportOutOfBounds(const Thread& thread, const Inst& inst,
+                                    const AccessShape& shape, const Place& place) {
   if (!launch_.isNewFault(FaultKind::Mem, {DiagId::FaultOutOfBounds, inst.id})) return;
-  Fault fault = accessFault(DiagId::FaultOutOfBounds, FaultKind::Mem, thread, inst, place.address);
+  Fault fault =
+      accessFault(DiagId::FaultOutOfBounds, FaultKind::Mem, thread, inst, shape, place.address);
   fault.args.push_back(
-      overrun(objectName(place.object), place.object.size, place.offset, inst.bytes));
+      overrun(objectName(place.object), place.object.size, place.offset, shape.bytes));
   noteAllocation(fault, place.object.allocation);
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
-void BlockRunner::reportMisaligned(const Thread& thread, const Inst& inst, const Place& place) {
+void BlockRunner::reportMisaligned(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                                   const Place& place) {
   if (!launch_.isNewFault(FaultKind::Mem, {DiagId::FaultMisaligned, inst.id})) return;
-  Fault fault = accessFault(DiagId::FaultMisaligned, FaultKind::Mem, thread, inst, place.address);
-  fault.args.push_back(std::to_string(inst.imm));
+  Fault fault =
+      accessFault(DiagId::FaultMisaligned, FaultKind::Mem, thread, inst, shape, place.address);
+  fault.args.push_back(std::to_string(shape.align));
   noteAllocation(fault, place.object.allocation);
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
-// A branch, or the address of an access, depends on bits that came from load `origin`.
-void BlockRunner::reportUninit(const Thread& thread, const Inst& inst, uint32_t origin) {
-  const bool isBranch = inst.opcode == ir::Opcode::Br;
-  const DiagId id = isBranch ? DiagId::FaultUninitBranch : DiagId::FaultUninitAddress;
-  if (!launch_.isNewFault(FaultKind::Init, {id, inst.id})) return;
-  Fault fault = makeFault(id, FaultKind::Init, thread, inst.op);
-  if (!isBranch) {
-    fault.size = inst.bytes;
-    fault.args = {accessWord(inst), bytesText(inst.bytes)};
-  }
+void BlockRunner::reportUninitBranch(const Thread& thread, const Inst& inst, uint32_t origin) {
+  reportUninit(makeFault(DiagId::FaultUninitBranch, FaultKind::Init, thread, inst.op), inst,
+               origin);
+}
+
+void BlockRunner::reportUninitAddress(const Thread& thread, const Inst& inst,
+                                      const AccessShape& shape, uint32_t origin) {
+  Fault fault = makeFault(DiagId::FaultUninitAddress, FaultKind::Init, thread, inst.op);
+  fault.size = shape.bytes;
+  fault.args = {accessWord(shape.isWrite), bytesText(shape.bytes)};
+  reportUninit(std::move(fault), inst, origin);
+}
+
+// `origin` is the load that the uninitialised bits came from.
+void BlockRunner::reportUninit(Fault fault, const Inst& inst, uint32_t origin) {
+  if (!launch_.isNewFault(FaultKind::Init, {fault.id, inst.id})) return;
   const ir::Operation* load = launch_.program.inst(origin).op;
   fault.notes.push_back({load->loc(), "the bits were loaded here"});
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
-void BlockRunner::reportRace(const Thread& thread, const Inst& inst, const Place& place,
-                             const Access& other) {
+void BlockRunner::reportRace(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                             const Place& place, const Access& other) {
   uint32_t otherId = other.inst;
   FaultLog::Key key{DiagId::FaultRace, std::min(inst.id, otherId), std::max(inst.id, otherId)};
   if (!launch_.isNewFault(FaultKind::Race, key)) return;
   const Inst& otherInst = launch_.program.inst(otherId);
-  Fault fault = accessFault(DiagId::FaultRace, FaultKind::Race, thread, inst, place.address);
+  Fault fault = accessFault(DiagId::FaultRace, FaultKind::Race, thread, inst, shape, place.address);
   fault.args[3] = absl::StrFormat("0x%x (byte %d of %s)", place.address, place.offset,
                                   objectName(place.object));
 
@@ -160,8 +168,9 @@ void BlockRunner::reportRace(const Thread& thread, const Inst& inst, const Place
       sameBlock ? absl::StrFormat("thread %s of the same block", otherThread)
                 : absl::StrFormat("block %s, thread %s",
                                   toString(unflatten(other.block, launch_.spec.grid)), otherThread);
-  fault.args.push_back(
-      absl::StrFormat("a %s of %s by %s", accessWord(otherInst), bytesText(otherInst.bytes), who));
+  std::string what = accessWord(other.isWrite != 0);
+  if (otherInst.bytes != 0) what += " of " + bytesText(otherInst.bytes);
+  fault.args.push_back(absl::StrFormat("a %s by %s", what, who));
   if (!sameBlock) {
     fault.args.push_back("nothing orders the blocks of a launch: give each its own memory");
   } else if (other.phase == phase_) {
@@ -176,36 +185,51 @@ void BlockRunner::reportRace(const Thread& thread, const Inst& inst, const Place
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
-// Some threads wait at a barrier, `waiting` first among them, and others don't come.
-void BlockRunner::reportDivergence(const Thread& waiting) {
+void BlockRunner::reportBroadcast(const Thread& thread, const Inst& inst, const std::string& why) {
+  if (!launch_.isNewFault(FaultKind::Sync, {DiagId::FaultBroadcastLane, inst.id})) return;
+  Fault fault = makeFault(DiagId::FaultBroadcastLane, FaultKind::Sync, thread, inst.op);
+  fault.args = {why};
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+// `waiting` waits for the others of a scope at a barrier or a collective, and not all come.
+void BlockRunner::reportDivergence(Lanes scope, const Thread& waiting) {
   const std::vector<Frame>& calls = waiting.state->frames;
-  const Inst& barrier = calls.back().code->insts[calls.back().pc - 1];
-  if (!launch_.isNewFault(FaultKind::Sync, {DiagId::FaultBarrierDivergence, barrier.id})) return;
+  const Inst& inst = waiting.waitsAt();
+  const bool isBarrier = waiting.status == ThreadStatus::AtBarrier;
+  const DiagId id = isBarrier ? DiagId::FaultBarrierDivergence : DiagId::FaultCollectiveDivergence;
+  if (!launch_.isNewFault(FaultKind::Sync, {id, inst.id})) return;
 
-  auto waitsHere = [&](const Thread& t) {
-    return t.status == ThreadStatus::AtBarrier && t.state->frames.size() == calls.size() &&
-           std::equal(calls.begin(), calls.end(), t.state->frames.begin(), Frame::samePosition);
-  };
-  const auto other = std::find_if_not(threads_.begin(), threads_.end(), waitsHere);
-  const auto count = std::count_if(threads_.begin(), threads_.end(), waitsHere);
+  auto waitsHere = [&](const Thread* t) { return t->state && t->isTogetherWith(waiting); };
+  const Thread& other = **std::find_if_not(scope.begin(), scope.end(), waitsHere);
+  const auto count = std::count_if(scope.begin(), scope.end(), waitsHere);
 
-  const ir::Operation* at = other->lastOp;
+  const ir::Operation* at = other.lastOp;
   std::string what = "has ended";
   std::string where = "it ended here";
-  if (other->status == ThreadStatus::AtBarrier) {
-    what = "waits at another barrier";
+  if (other.status != ThreadStatus::Ended) {
+    what = other.status != ThreadStatus::AtBarrier
+               ? absl::StrFormat("waits at another operation, %s", at->info().mnemonic)
+           : isBarrier ? "waits at another barrier"
+                       : "waits at a barrier";
     where = "it waits here";
-    if (other->lastOp == waiting.lastOp) {  // Where the calls that lead there part.
+    if (at == waiting.lastOp) {  // Where the calls that lead there part.
       what = "waits in another call";
       where = "it called here";
-      auto parted = std::mismatch(other->state->frames.begin(), other->state->frames.end(),
+      auto parted = std::mismatch(other.state->frames.begin(), other.state->frames.end(),
                                   calls.begin(), calls.end(), Frame::samePosition);
       at = parted.first->code->insts[parted.first->pc - 1].op;
     }
   }
-  Fault fault = makeFault(DiagId::FaultBarrierDivergence, FaultKind::Sync, waiting, barrier.op);
-  fault.args = {absl::StrFormat("%d of %d do, but thread %s %s", count, threads_.size(),
-                                toString(other->id), what)};
+  Fault fault = makeFault(id, FaultKind::Sync, waiting, inst.op);
+  const std::string who = absl::StrFormat("%d of %d do, but thread %s %s", count, scope.size(),
+                                          toString(other.id), what);
+  if (isBarrier) {
+    fault.args = {who};
+  } else {
+    fault.args = {inst.op->convergence() == ir::Convergence::Workgroup ? "block" : "subgroup",
+                  std::string(inst.op->info().mnemonic), who};
+  }
   fault.notes.push_back({at->loc(), where});
   launch_.faults.add(blockIndex_, std::move(fault));
 }
