@@ -1,0 +1,102 @@
+#include "mtlc/sim/testing/hostile.h"
+
+#include <algorithm>
+#include <cstring>
+#include <iterator>
+#include <vector>
+
+#include "mtlc/sim/device.h"
+
+namespace mtlc::sim {
+namespace {
+
+constexpr size_t kMostKernels = 4;
+
+// SplitMix64.
+uint64_t next(uint64_t& state) {
+  uint64_t z = state += 0x9e3779b97f4a7c15;
+  z = (z ^ (z >> 30)) * 0xbf58476d1ce4e5b9;
+  z = (z ^ (z >> 27)) * 0x94d049bb133111eb;
+  return z ^ (z >> 31);
+}
+
+LaunchConfig configFor(uint64_t& random) {
+  static constexpr uint32_t kBlocks[] = {1, 5, 32, 33, 48, 64, 96};
+  LaunchConfig c;
+  c.block[0] = kBlocks[next(random) % std::size(kBlocks)];
+  c.block[1] = 1 + next(random) % 4 / 3;
+  c.grid[0] = 1 + static_cast<uint32_t>(next(random) % 3);
+  c.dynamicShared = static_cast<uint32_t>(next(random) % 3) * 512;
+  c.checks = static_cast<Checks>(next(random) % 2 == 0 ? 15 : next(random) % 16);
+  c.seed = next(random) % 4 == 0 ? next(random) : 0;
+  c.threads = 1 + next(random) % 2;
+  c.maxSteps = 400;
+  c.maxSeconds = 1;
+  c.print = [](std::string_view) {};
+  return c;
+}
+
+HostileResult check(std::string_view ptx, bool launch, uint64_t random) {
+  HostileResult result;
+  SourceManager sources;
+  DiagnosticEngine diags;
+  DeviceLimits limits;
+  limits.memoryBytes = 64u << 20;
+  limits.stackBytes = 4096;
+  Device device(limits);
+  Module* module = device.load(sources.add("hostile.ptx", std::string(ptx)), sources, diags);
+  if ((module == nullptr) != diags.hasErrors()) {
+    result.broken = "loading fails exactly when there are errors";
+    return result;
+  }
+  for (const Diagnostic& d : diags.all()) {
+    if (!d.range.begin.valid()) result.broken = "errors are located: " + d.message;
+  }
+  renderHuman(diags, sources);
+  if (module == nullptr || !result.broken.empty()) return result;
+  result.loaded = true;
+  std::vector<const Kernel*> kernels = module->kernels();
+  for (const Kernel* kernel : kernels) module->program(*kernel);
+  if (!launch) return result;
+  if (kernels.size() > kMostKernels) kernels.resize(kMostKernels);
+  for (const Kernel* kernel : kernels) {
+    LaunchConfig config = configFor(random);
+    std::vector<Allocation*> buffers;
+    config.params.resize(kernel->paramBytes);
+    for (const ParamInfo& param : kernel->params) {
+      uint64_t value = next(random) % 70;
+      if (param.bytes == 8 && next(random) % 8 != 0) {
+        Allocation* a = device.memory().allocate(1024, 256, param.name);
+        if (a == nullptr) return result;
+        std::memset(a->host, static_cast<int>(value), a->size());
+        a->initialised = next(random) % 4 != 0;
+        if (next(random) % 2 == 0) config.readBack.push_back(a);
+        buffers.push_back(a);
+        value = a->begin;
+      }
+      std::memcpy(config.params.data() + param.offset, &value, std::min<size_t>(param.bytes, 8));
+    }
+    DiagnosticEngine faults;
+    LaunchResult r = device.launch(*kernel, config, faults);
+    ++result.launches;
+    if ((r.status == LaunchStatus::ok) != (r.reports.empty() && !faults.hasErrors())) {
+      result.broken = "a launch is ok exactly when there is no report";
+    }
+    if (r.status == LaunchStatus::invalidConfig && r.message.empty()) {
+      result.broken = "a refused launch says why";
+    }
+    for (const Report& report : r.reports) {
+      if (!report.at.ptx.valid()) result.broken = "reports are located: " + report.message;
+    }
+    renderHuman(faults, sources);
+    for (Allocation* a : buffers) device.memory().free(a->begin);
+  }
+  return result;
+}
+
+}  // namespace
+
+HostileResult loadHostile(std::string_view ptx) { return check(ptx, false, 0); }
+HostileResult launchHostile(std::string_view ptx, uint64_t seed) { return check(ptx, true, seed); }
+
+}  // namespace mtlc::sim
