@@ -210,6 +210,7 @@ bool Parser::instruction(Function& f) {
   if (in.opcode == "call") {
     if (!callOperands(in)) return false;
   } else if (!isPunct(';')) {
+    if (isPunct('}') || atEnd()) return unexpected("an operand or ';'");
     do {
       if (in.operands.size() >= 64) return unexpected("';'");
       Operand o;
