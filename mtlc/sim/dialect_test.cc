@@ -361,6 +361,22 @@ TEST(Dialect, AddressesOfParameters) {
             {300, 301});
 }
 
+TEST(Dialect, FlushBehindTheType) {
+  // As the assembly in libraries has it: 2^x of an exact power, and 1 / denormal.
+  expectOut(module("", R"(
+  .reg .f32 %f<3>;
+  mov.b32 %f1, 0x40400000;
+  ex2.approx.f32.ftz %f2, %f1;
+  cvt.rzi.u32.f32 %r2, %f2;
+  mov.b32 %f1, 1;
+  rcp.approx.f32.ftz %f2, %f1;
+  setp.eq.f32 %p1, %f2, 0f7F800000;
+  selp.u32 %r3, 100, 200, %p1;
+  add.u32 %r1, %r2, %r3;
+)"),
+            {108});
+}
+
 TEST(Dialect, ScopesBehindTheSpace) {
   // As nvcc writes the atomics with a scope of CUDA.
   expectOut(module(".global .u32 values[1];\n.shared .u64 most;\n", R"(

@@ -40,16 +40,21 @@ constexpr WordNeeds kWordNeeds[] = {
 
 std::string describe(const Instruction& in) { return std::string(in.spelling); }
 
-// nvcc writes `atom.global.cta.add`, where the PTX ISA has `atom.cta.global.add`.
-void scopeBeforeSpace(std::vector<Mod>& mods) {
-  for (size_t i = 0; i + 1 < mods.size(); ++i) {
-    bool space = mods[i] == Mod::global || mods[i] == Mod::shared;
-    Mod next = mods[i + 1];
-    if (space &&
-        (next == Mod::cta || next == Mod::cluster || next == Mod::gpu || next == Mod::sys)) {
-      std::swap(mods[i], mods[i + 1]);
-      return;
+// Two orders of modifiers that the PTX ISA does not have but programs do: nvcc writes
+// `atom.global.cta.add` for `atom.cta.global.add`, libraries `ex2.approx.f32.ftz` for
+// `ex2.approx.ftz.f32`.
+void usualOrder(std::string_view opcode, std::vector<Mod>& mods) {
+  if (opcode == "atom" || opcode == "red") {
+    for (size_t i = 0; i + 1 < mods.size(); ++i) {
+      bool space = mods[i] == Mod::global || mods[i] == Mod::shared;
+      Mod next = mods[i + 1];
+      bool scope = next == Mod::cta || next == Mod::cluster || next == Mod::gpu || next == Mod::sys;
+      if (space && scope) std::swap(mods[i], mods[i + 1]);
     }
+  }
+  size_t n = mods.size();
+  if (n >= 2 && mods[n - 1] == Mod::ftz && mods[n - 2] == Mod::f32) {
+    std::swap(mods[n - 1], mods[n - 2]);
   }
 }
 
@@ -72,7 +77,7 @@ const Form* FunctionDecoder::matchForm(const Instruction& in) {
   Form form;
   const InstrRow* wrongCount = nullptr;
   std::vector<Mod> mods = in.mods;
-  if (in.opcode == "atom" || in.opcode == "red") scopeBeforeSpace(mods);
+  usualOrder(in.opcode, mods);
   for (const InstrRow* row : rows) {
     if (!matchRow(*row, mods, form)) continue;
     if (withdrawn(*row, k_.symbols().module())) continue;
