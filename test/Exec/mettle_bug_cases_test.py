@@ -479,6 +479,43 @@ class Checks(mtlc_testing.TestCase):
         "steps": ("kernel k(o: int32*) {\n  var i: int32 = 0;\n  while (o[0] == 0) { i += 1; }\n  o[1] = i;\n}\n", None, 1),
     }
 
+    # The same programs done right.
+    GOOD = {
+        "mem": "kernel k(o: int32*) {\n  o[thread.x] = 1;\n}\n",
+        "mem workgroup": (
+            "kernel k(o: int32*) {\n  workgroup var s: int32[32];\n  s[thread.x] = 1;\n  barrier();\n"
+            "  o[thread.x] = s[31 - (int32)thread.x];\n}\n"
+        ),
+        "mem private": (
+            "kernel k(o: int32*) {\n  var a: int32[4];\n  for i in 0..4 { a[i] = i; }\n  o[thread.x] = a[thread.x % 4];\n}\n"
+        ),
+        "init": (
+            "kernel k(o: int32*) {\n  workgroup var s: int32[32];\n  s[thread.x] = 1;\n  if (s[thread.x] > 0) {\n"
+            "    o[thread.x] = 1;\n  }\n}\n"
+        ),
+        "race": (
+            "kernel k(o: int32*) {\n  workgroup var s: int32[33];\n  s[thread.x] = 1;\n  barrier();\n  s[thread.x + 1] = 2;\n"
+            "  barrier();\n  o[thread.x] = s[thread.x];\n}\n"
+        ),
+        "race global": "kernel k(o: int32*) {\n  if (thread.x == 3) { o[0] = thread.x; }\n}\n",
+        "steps": "kernel k(o: int32*) {\n  var i: int32 = 0;\n  while (i < 100) { i += 1; }\n  o[thread.x] = i;\n}\n",
+    }
+
+    def test_good_programs_report_nothing(self):
+        for name, source in self.GOOD.items():
+            for device, optimise in CONFIGURATIONS:
+                with self.subTest(name, device=device, O=int(optimise)):
+                    launch_source(
+                        source,
+                        "k",
+                        1,
+                        32,
+                        [Out(np.zeros(32, np.int32))],
+                        device=device,
+                        optimise=optimise,
+                        options=["--max-steps=100000"],
+                    )
+
     def test_faults_are_reported(self):
         for name, (source, line, block) in self.CASES.items():
             kind = name.split()[0]
