@@ -1,0 +1,197 @@
+// How fast the simulator runs kernels: with and without checkers, on one and two host threads, and
+// the memory it needs. Everything is measured in one run, in turns, so that the ratios mean
+// something on a machine that does other things too.
+//
+//   bazel run //benchmarks:simulator [-- --repeat=N] [--only=KERNEL] [--json]
+//
+// KERNEL is matmul (512 x 512 float32 through shared memory), softmax (1024 rows of 1000) or vadd
+// (one million threads); numbers are the best of N.
+
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "mtlc/sim/device.h"
+
+namespace mtlc::sim {
+namespace {
+
+struct Setting {
+  const char* name;
+  Checks checks;
+  unsigned threads;
+};
+constexpr Setting kSettings[] = {
+    {"off", Checks::none, 1},  {"mem", Checks::mem, 1},   {"sync", Checks::sync, 1},
+    {"init", Checks::init, 1}, {"race", Checks::race, 1}, {"all", Checks::all, 1},
+    {"off2", Checks::none, 2},
+};
+
+std::string fileText(const std::string& path) {
+  std::ifstream in(path, std::ios::binary);
+  std::stringstream text;
+  text << in.rdbuf();
+  return text.str();
+}
+
+// One kernel with its memory and arguments.
+class Case {
+ public:
+  Case(const std::string& folder, std::string_view name) : name_(name) {
+    FileId file = sources_.add(name_ + ".ptx", fileText(folder + "/" + name_ + ".ptx"));
+    Module* module = device_.load(file, sources_, diags_);
+    if (module == nullptr) return;
+    kernel_ = module->kernel(name == "matmul" ? "matmul_tiled" : name_);
+    if (kernel_ == nullptr) return;
+    ParamPacker args(*kernel_);
+    bool fits = true;
+    auto number = [&](int32_t v) { fits = args.add(v) && fits; };
+    auto memory = [&](size_t count, bool input) {
+      Allocation* a = device_.memory().allocate(count * 4, 256, "buffer");
+      if (input) {
+        auto* values = reinterpret_cast<float*>(a->host);
+        for (size_t i = 0; i < count; ++i) values[i] = static_cast<float>(i % 251) * 0.25f;
+        a->initialised = true;
+      }
+      fits = args.add(a->begin) && fits;
+    };
+    if (name == "matmul") {
+      for (bool input : {true, true, false}) memory(512 * 512, input);
+      for (int i = 0; i < 6; ++i) number(512);
+      config_.grid = {32, 32, 1};
+      config_.block = {16, 16, 1};
+    } else if (name == "softmax") {
+      for (bool input : {true, false}) memory(1024 * 1000, input);
+      for (int i = 0; i < 3; ++i) number(1000);
+      config_.grid = {1024, 1, 1};
+      config_.block = {256, 1, 1};
+    } else {
+      for (bool input : {true, true, false}) memory(1 << 20, input);
+      number(1 << 20);
+      config_.grid = {4096, 1, 1};
+      config_.block = {256, 1, 1};
+    }
+    config_.params = args.take();
+    if (!fits) kernel_ = nullptr;
+  }
+
+  bool run(const Setting& s, LaunchStats& stats) {
+    if (kernel_ == nullptr) return false;
+    config_.checks = s.checks;
+    config_.threads = s.threads;
+    LaunchResult r = device_.launch(*kernel_, config_, diags_);
+    stats = r.stats;
+    return r.status == LaunchStatus::ok;
+  }
+  std::string errors() const { return renderHuman(diags_, sources_); }
+
+ private:
+  std::string name_;
+  SourceManager sources_;
+  DiagnosticEngine diags_;
+  Device device_;
+  const Kernel* kernel_ = nullptr;
+  LaunchConfig config_;
+};
+
+// Peak resident memory in MB of a process that loads and runs the kernel once; -1: it failed.
+double peakMegabytes(const std::string& folder, std::string_view name, const Setting& s) {
+  std::fflush(stdout);
+  pid_t child = fork();
+  if (child == 0) {
+    Case c(folder, name);
+    LaunchStats stats;
+    _exit(c.run(s, stats) ? 0 : 1);
+  }
+  int status = 0;
+  rusage usage{};
+  if (child < 0 || wait4(child, &status, 0, &usage) != child || status != 0) return -1;
+  return static_cast<double>(usage.ru_maxrss) / 1024;
+}
+
+int run(int argc, char** argv) {
+  std::string folder = std::string(argv[0]).substr(0, std::string(argv[0]).rfind('/'));
+  std::string_view only;
+  std::string_view setting;
+  int repeat = 5;
+  bool json = false;
+  for (int i = 1; i < argc; ++i) {
+    std::string_view a = argv[i];
+    if (a.starts_with("--repeat=")) {
+      repeat = std::max(1, std::atoi(argv[i] + 9));
+    } else if (a.starts_with("--only=")) {
+      only = a.substr(7);
+    } else if (a.starts_with("--setting=")) {
+      setting = a.substr(10);
+    } else if (a.starts_with("--ptx=")) {
+      folder = a.substr(6);
+    } else if (a == "--json") {
+      json = true;
+    } else {
+      std::fprintf(stderr,
+                   "usage: simulator [--repeat=N] [--only=matmul|softmax|vadd] "
+                   "[--setting=NAME] [--ptx=FOLDER] [--json]\n");
+      return 2;
+    }
+  }
+  if (json) std::printf("[");
+  const char* separator = "";
+  for (std::string_view name : {"matmul", "softmax", "vadd"}) {
+    if (!only.empty() && only != name) continue;
+    double peak[2] = {};
+    if (setting.empty()) {
+      peak[0] = peakMegabytes(folder, name, kSettings[0]);
+      peak[1] = peakMegabytes(folder, name, kSettings[5]);
+    }
+    Case c(folder, name);
+    double best[std::size(kSettings)] = {};
+    LaunchStats stats;
+    for (int r = 0; r < repeat; ++r) {
+      for (size_t i = 0; i < std::size(kSettings); ++i) {
+        if (!setting.empty() && setting != kSettings[i].name) continue;
+        if (!c.run(kSettings[i], stats)) {
+          std::fprintf(stderr, "%s fails with %s:\n%s", name.data(), kSettings[i].name,
+                       c.errors().c_str());
+          return 1;
+        }
+        if (best[i] == 0 || stats.seconds < best[i]) best[i] = stats.seconds;
+      }
+    }
+    double lanes = static_cast<double>(stats.laneInstructions);
+    if (!json) {
+      std::printf("%s: %.1f M lane instructions", name.data(), lanes / 1e6);
+      if (setting.empty()) std::printf(", peak %.0f MB off, %.0f MB all", peak[0], peak[1]);
+      std::printf("\n");
+    }
+    for (size_t i = 0; i < std::size(kSettings); ++i) {
+      if (best[i] == 0) continue;
+      if (json) {
+        std::printf("%s{\"kernel\": \"%s\", \"setting\": \"%s\", \"seconds\": %.6f}", separator,
+                    name.data(), kSettings[i].name, best[i]);
+        separator = ",\n ";
+      } else {
+        std::printf("  %-5s %8.2f ms %8.1f M/s", kSettings[i].name, best[i] * 1e3,
+                    lanes / best[i] / 1e6);
+        if (best[0] != 0) std::printf("   time / off %5.2f", best[i] / best[0]);
+        std::printf("\n");
+      }
+    }
+  }
+  if (json) std::printf("]\n");
+  return 0;
+}
+
+}  // namespace
+}  // namespace mtlc::sim
+
+int main(int argc, char** argv) { return mtlc::sim::run(argc, argv); }
