@@ -2,10 +2,11 @@
 // the memory it needs. Everything is measured in one run, in turns, so that the ratios mean
 // something on a machine that does other things too.
 //
-//   bazel run //benchmarks:simulator [-- --repeat=N] [--only=KERNEL] [--json]
+//   bazel run //benchmarks:simulator [-- --repeat=N] [--only=KERNEL] [--size=S] [--json]
 //
 // KERNEL is matmul (512 x 512 float32 through shared memory), softmax (1024 rows of 1000) or vadd
-// (one million threads); numbers are the best of N.
+// (one million threads); numbers are the best of N. --size: another number of rows; vadd has 256
+// times as many threads.
 
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -47,7 +48,7 @@ std::string fileText(const std::string& path) {
 // One kernel with its memory and arguments.
 class Case {
  public:
-  Case(const std::string& folder, std::string_view name) : name_(name) {
+  Case(const std::string& folder, std::string_view name, uint32_t size) : name_(name) {
     FileId file = sources_.add(name_ + ".ptx", fileText(folder + "/" + name_ + ".ptx"));
     Module* module = device_.load(file, sources_, diags_);
     if (module == nullptr) return;
@@ -65,20 +66,23 @@ class Case {
       }
       fits = args.add(a->begin) && fits;
     };
-    if (name == "matmul") {
-      for (bool input : {true, true, false}) memory(512 * 512, input);
-      for (int i = 0; i < 6; ++i) number(512);
-      config_.grid = {32, 32, 1};
+    bool matmul = name == "matmul", softmax = name == "softmax";
+    uint32_t n = size != 0 ? size : matmul ? 512 : softmax ? 1024 : 4096;
+    auto rows = static_cast<int32_t>(n);
+    if (matmul) {
+      for (bool input : {true, true, false}) memory(size_t{n} * n, input);
+      for (int i = 0; i < 6; ++i) number(rows);
+      config_.grid = {(n + 15) / 16, (n + 15) / 16, 1};
       config_.block = {16, 16, 1};
-    } else if (name == "softmax") {
-      for (bool input : {true, false}) memory(1024 * 1000, input);
+    } else if (softmax) {
+      for (bool input : {true, false}) memory(size_t{n} * 1000, input);
       for (int i = 0; i < 3; ++i) number(1000);
-      config_.grid = {1024, 1, 1};
+      config_.grid = {n, 1, 1};
       config_.block = {256, 1, 1};
     } else {
-      for (bool input : {true, true, false}) memory(1 << 20, input);
-      number(1 << 20);
-      config_.grid = {4096, 1, 1};
+      for (bool input : {true, true, false}) memory(size_t{n} * 256, input);
+      number(rows * 256);
+      config_.grid = {n, 1, 1};
       config_.block = {256, 1, 1};
     }
     config_.params = args.take();
@@ -105,11 +109,12 @@ class Case {
 };
 
 // Peak resident memory in MB of a process that loads and runs the kernel once; -1: it failed.
-double peakMegabytes(const std::string& folder, std::string_view name, const Setting& s) {
+double peakMegabytes(const std::string& folder, std::string_view name, uint32_t size,
+                     const Setting& s) {
   std::fflush(stdout);
   pid_t child = fork();
   if (child == 0) {
-    Case c(folder, name);
+    Case c(folder, name, size);
     LaunchStats stats;
     _exit(c.run(s, stats) ? 0 : 1);
   }
@@ -124,11 +129,14 @@ int run(int argc, char** argv) {
   std::string_view only;
   std::string_view setting;
   int repeat = 5;
+  uint32_t size = 0;
   bool json = false;
   for (int i = 1; i < argc; ++i) {
     std::string_view a = argv[i];
     if (a.starts_with("--repeat=")) {
       repeat = std::max(1, std::atoi(argv[i] + 9));
+    } else if (a.starts_with("--size=")) {
+      size = static_cast<uint32_t>(std::clamp(std::atoi(argv[i] + 7), 0, 4096));
     } else if (a.starts_with("--only=")) {
       only = a.substr(7);
     } else if (a.starts_with("--setting=")) {
@@ -139,7 +147,7 @@ int run(int argc, char** argv) {
       json = true;
     } else {
       std::fprintf(stderr,
-                   "usage: simulator [--repeat=N] [--only=matmul|softmax|vadd] "
+                   "usage: simulator [--repeat=N] [--only=matmul|softmax|vadd] [--size=S] "
                    "[--setting=NAME] [--ptx=FOLDER] [--json]\n");
       return 2;
     }
@@ -150,10 +158,10 @@ int run(int argc, char** argv) {
     if (!only.empty() && only != name) continue;
     double peak[2] = {};
     if (setting.empty()) {
-      peak[0] = peakMegabytes(folder, name, kSettings[0]);
-      peak[1] = peakMegabytes(folder, name, kSettings[5]);
+      peak[0] = peakMegabytes(folder, name, size, kSettings[0]);
+      peak[1] = peakMegabytes(folder, name, size, kSettings[5]);
     }
-    Case c(folder, name);
+    Case c(folder, name, size);
     double best[std::size(kSettings)] = {};
     LaunchStats stats;
     for (int r = 0; r < repeat; ++r) {

@@ -168,7 +168,7 @@ void describeRegion(Warp& w, const LaneAccess& lanes, unsigned lane, Access& a) 
 }
 
 void tell(Warp& w, const Access& a) {
-  for (Observer* o : w.block->launch->observers) o->access(w, a);
+  for (Observer* o : w.block->launch->accessObservers) o->access(w, a);
 }
 
 }  // namespace

@@ -87,7 +87,8 @@ void startWarp(Block& b, Warp& w, bool fresh) {
   w.worker = b.worker;
   w.block = &b;
   w.fault = false;
-  w.observed = !b.launch->observers.empty();
+  w.observed = !b.launch->accessObservers.empty();
+  w.followed = !b.launch->instructionObservers.empty();
   w.steps = 0;
   w.clock = 0;
   w.tick = 0;
@@ -177,7 +178,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
     switch (in.op) {
       case Op::lane: {
         LaneMask m = guarded(in);
-        if constexpr (kObserved) {
+        if (kObserved && w.followed) {
           for (Observer* o : launch.instructionObservers) o->instruction(w, in, m);
         }
         if (m != 0) {
@@ -191,7 +192,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
       }
       case Op::memory: {
         LaneMask m = guarded(in);
-        if constexpr (kObserved) {
+        if (kObserved && w.followed) {
           for (Observer* o : launch.instructionObservers) o->instruction(w, in, m);
         }
         if (m != 0) {
@@ -219,7 +220,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         }
         break;
       case Op::branch: {
-        if constexpr (kObserved) {
+        if (kObserved && w.followed) {
           for (Observer* o : launch.instructionObservers) o->instruction(w, in, active);
         }
         LaneMask taken = guarded(in);
@@ -249,7 +250,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         break;
       }
       case Op::branchTable: {
-        if constexpr (kObserved) {
+        if (kObserved && w.followed) {
           for (Observer* o : launch.instructionObservers) o->instruction(w, in, active);
         }
         count(ip + 1);
@@ -288,7 +289,9 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         }
         park(ip + 1);
         if constexpr (kObserved) {
-          for (Observer* o : launch.instructionObservers) o->instruction(w, in, m);
+          if (w.followed) {
+            for (Observer* o : launch.instructionObservers) o->instruction(w, in, m);
+          }
           for (Observer* o : launch.observers) o->exited(w, in, m);
         }
         exitLanes(w, m);
@@ -302,7 +305,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         return WarpStatus::stopped;
       case Op::barrier:
         count(ip + 1);
-        if constexpr (kObserved) {
+        if (kObserved && w.followed) {
           for (Observer* o : launch.instructionObservers) o->instruction(w, in, active);
         }
         if (!reachBarrier(w, in)) return WarpStatus::stopped;

@@ -168,6 +168,7 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   for (Observer* o : launch.observers) {
     if (o->wantsInstructions()) launch.instructionObservers.push_back(o);
     if (o->wantsResults()) launch.resultObservers.push_back(o);
+    if (o->wantsAccesses()) launch.accessObservers.push_back(o);
   }
   launch.program = &program;
   launch.kernel = &kernel;

@@ -29,13 +29,14 @@ struct LaunchState {
   std::vector<Observer*> observers;             // All of the launch.
   std::vector<Observer*> instructionObservers;  // Those that want every instruction.
   std::vector<Observer*> resultObservers;
+  std::vector<Observer*> accessObservers;
   bool goOnAfterFault = false;  // The mem checker: report, skip the access, go on.
   std::vector<uint8_t> params;
   std::array<uint32_t, 3> grid{};
   std::array<uint32_t, 3> block{};
   uint64_t blocks = 0;
-  std::atomic<uint64_t> nextBlock{0};
-  std::atomic<bool> stop{false};
+  alignas(128) std::atomic<uint64_t> nextBlock{0};  // Apart from what all workers only read.
+  alignas(128) std::atomic<bool> stop{false};
   std::atomic<uint8_t> status{0};  // LaunchStatus; the first one that is not ok wins.
   uint16_t warpSyncRow = 0;        // Of bar.warp.sync in the instruction table.
 

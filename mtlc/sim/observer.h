@@ -74,9 +74,11 @@ class Observer {
   virtual ~Observer() = default;
   // Keeps state across blocks: one host thread, blocks in order.
   virtual bool sequential() const { return false; }
-  // Wants instruction() or executed() for every instruction. The other events come anyway.
+  // Wants instruction() or executed() for every instruction, access(). The other events come
+  // anyway.
   virtual bool wantsInstructions() const { return false; }
   virtual bool wantsResults() const { return false; }
+  virtual bool wantsAccesses() const { return true; }
 
   virtual void launchBegin(LaunchState&) {}
   virtual void launchEnd(LaunchState&) {}

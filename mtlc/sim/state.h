@@ -56,8 +56,8 @@ struct Block;
 struct LaunchState;
 struct WeakMemory;
 
-// A host thread's counters and caches.
-struct Worker {
+// A host thread's counters and caches; on cache lines of their own, for they change all the time.
+struct alignas(128) Worker {
   LaunchState* launch = nullptr;
   // The allocation that an instruction hit last; one entry per instruction.
   std::vector<const Allocation*> allocationCache;
@@ -78,10 +78,12 @@ struct Warp {
   LaneMask active = 0;     // Lanes of the group that runs.
   bool fault = false;      // A memory function could not go on; the launch ends.
   bool observed = false;   // Accesses are told to observers.
-  uint32_t index = 0;      // In the block.
-  LaneMask live = 0;       // Lanes that have not exited.
-  LaneMask started = 0;    // Lanes that exist.
-  uint32_t current = 0;    // Index in groups.
+  bool followed = false;  // Instructions too. An observer that needs them only at times, and is the
+                          // only one that wants any, may switch this.
+  uint32_t index = 0;     // In the block.
+  LaneMask live = 0;      // Lanes that have not exited.
+  LaneMask started = 0;   // Lanes that exist.
+  uint32_t current = 0;   // Index in groups.
   uint32_t nextOrder =
       kNever;  // Least order of another runnable group: reaching it means rescheduling.
   uint64_t steps = 0;

@@ -6,13 +6,17 @@
 // reads back. Padding, unused bytes of wide loads and registers that are copied without ever having
 // been written are no fault.
 //
-// Nearly all operands are defined in all lanes that matter, which two words per register slot tell.
+// While no register of a warp holds an undefined bit, its instructions need no look at all: only
+// loads can bring one in. Registers that a thread never reads before it wrote them (unwritten.h)
+// count as defined until then; the others make a warp be followed from the start, until they are
+// written.
 
 #include <algorithm>
 #include <cstring>
 #include <unordered_map>
 
 #include "mtlc/sim/checkers/checkers.h"
+#include "mtlc/sim/checkers/unwritten.h"
 #include "mtlc/sim/lanes/lanes.h"
 #include "mtlc/sim/launch_state.h"
 
@@ -28,6 +32,12 @@ struct WarpShadow {
   std::vector<LaneMask> undefined32;  // By slot: lanes with an undefined bit.
   std::vector<LaneMask> undefined64;
   std::vector<LaneMask> pred;
+  uint32_t undefinedSlots = 0;  // Entries of the three that are not 0.
+
+  void mark(LaneMask& m, LaneMask value) {
+    undefinedSlots += (value != 0 ? 1u : 0u) - (m != 0 ? 1u : 0u);
+    m = value;
+  }
 };
 
 struct BlockShadow {
@@ -39,6 +49,11 @@ struct BlockShadow {
 bool allZero(const uint8_t* p, size_t n) {
   uint64_t any = 0;
   size_t i = 0;
+  for (; i + 32 <= n; i += 32) {
+    uint64_t v[4];
+    std::memcpy(v, p + i, sizeof v);
+    any |= v[0] | v[1] | v[2] | v[3];
+  }
   for (; i + 8 <= n; i += 8) {
     uint64_t v;
     std::memcpy(&v, p + i, 8);
@@ -55,7 +70,8 @@ class InitChecker : public Observer {
 
   void launchBegin(LaunchState& launch) override {
     launch_ = &launch;
-    lanes_ = &laneTable();
+    unwritten_ = maybeUnwritten(*launch.program);
+    alone_ = launch.instructionObservers.size() == 1;
     for (const auto& [begin, a] : launch.memory->all()) {
       if (a->live && !a->initialised) a->makeUndefined();
     }
@@ -98,18 +114,111 @@ class InitChecker : public Observer {
     const ProgramFunction& f = b.program->functions[0];
     for (size_t i = 0; i < b.warps.size(); ++i) {
       WarpShadow& w = s.warps[i];
-      w.undefined32.assign(f.slots32, 0);
-      w.undefined64.assign(f.slots64, 0);
-      w.pred.assign(f.slotsPred, 0);
-      w.bits32.resize(size_t{f.slots32} * kLanes);
-      w.bits64.resize(size_t{f.slots64} * kLanes);
+      if (w.undefinedSlots != 0 || w.pred.size() < f.slotsPred ||
+          w.undefined32.size() < f.slots32 || w.undefined64.size() < f.slots64) {
+        w.undefined32.assign(f.slots32, 0);
+        w.undefined64.assign(f.slots64, 0);
+        w.pred.assign(f.slotsPred, 0);
+        w.undefinedSlots = 0;
+      }
+      w.bits32.resize(std::max(w.bits32.size(), size_t{f.slots32} * kLanes));
+      w.bits64.resize(std::max(w.bits64.size(), size_t{f.slots64} * kLanes));
       b.warps[i].observerData[kSlot] = &w;
       // Lanes that do not exist are the business of the sync checker.
-      markFrame(w, f, 0, 0, 0, b.warps[i].started);
+      enterFrame(w, 0, Frame{}, b.warps[i].started);
+      settle(b.warps[i]);
     }
   }
 
   void instruction(Warp& w, const Instr& in, LaneMask mask) override {
+    if (shadow(w).undefinedSlots == 0) return;
+    follow(w, in, mask);
+    settle(w);
+  }
+
+  void access(Warp& w, const Access& a) override {
+    switch (a.kind) {
+      case AccessKind::load:
+        load(w, a);
+        break;
+      case AccessKind::store:
+        store(w, a);
+        break;
+      default:
+        atomic(w, a);
+        break;
+    }
+    settle(w);
+  }
+
+  void called(Warp& w, const Instr& in, LaneMask mask, const Frame& caller,
+              const Frame& callee) override {
+    WarpShadow& s = shadow(w);
+    const ProgramFunction& f = *callee.function;
+    growBanks(s, callee);
+    const CallSite& site = w.block->program->calls[in.ext];
+    // Arguments are read before the callee's frame counts as unwritten: frames of other lanes may
+    // overlap it.
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint8_t* local = localShadow(w, lane);
+      std::memset(local + callee.localBase, 0xff, f.localBytes);
+    }
+    size_t index = static_cast<size_t>(&f - w.block->program->functions.data());
+    leaveFrame(s, callee, mask);
+    enterFrame(s, index, callee, mask);
+    for (size_t i = 0; i < site.arguments.size(); ++i) {
+      const CallValue& v = site.arguments[i];
+      const FormalValue& p = f.params[i];
+      transfer(w, mask, caller, v.ref, v.offset, callee, p.ref, p.offset, p.bytes);
+    }
+    settle(w);
+  }
+
+  void returned(Warp& w, const Instr& in, LaneMask mask, const Frame& caller,
+                const Frame& callee) override {
+    const CallSite& site = w.block->program->calls[in.ext];
+    for (size_t i = 0; i < site.results.size(); ++i) {
+      const CallValue& v = site.results[i];
+      const FormalValue& p = callee.function->results[i];
+      if (v.bytes != 0)
+        transfer(w, mask, callee, p.ref, p.offset, caller, v.ref, v.offset, p.bytes);
+    }
+    leaveFrame(shadow(w), callee, mask);
+    settle(w);
+  }
+
+  void builtinReturned(Warp& w, const Instr& in, LaneMask mask) override {
+    for (const CallValue& v : w.block->program->calls[in.ext].results) {
+      if (v.ref != kNoRef) {
+        define(w, v.ref, mask);
+        continue;
+      }
+      for (LaneMask m = mask; m != 0; m &= m - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+        std::memset(localShadow(w, lane) + w.frame->localBase + v.offset, 0, v.bytes);
+      }
+    }
+    settle(w);
+  }
+
+  void allocated(const Allocation& heap, uint64_t offset, uint64_t bytes) override {
+    if (heap.undefined != nullptr) std::memset(heap.undefined.get() + offset, 0xff, bytes);
+  }
+
+ private:
+  struct Origin {
+    uint32_t pc;
+    std::array<uint32_t, 3> block;
+    std::array<uint32_t, 3> thread;
+  };
+
+  // The engine tells of instructions as long as there is something to follow.
+  void settle(Warp& w) const {
+    if (alone_) w.followed = shadow(w).undefinedSlots != 0;
+  }
+
+  void follow(Warp& w, const Instr& in, LaneMask mask) {
     if (in.guard != kNoRef) {
       LaneMask u = undefined(w, in.guard) & w.active;
       if (u != 0) {
@@ -142,76 +251,6 @@ class InitChecker : public Observer {
     }
   }
 
-  void access(Warp& w, const Access& a) override {
-    switch (a.kind) {
-      case AccessKind::load:
-        load(w, a);
-        return;
-      case AccessKind::store:
-        store(w, a);
-        return;
-      default:
-        atomic(w, a);
-        return;
-    }
-  }
-
-  void called(Warp& w, const Instr& in, LaneMask mask, const Frame& caller,
-              const Frame& callee) override {
-    WarpShadow& s = shadow(w);
-    const ProgramFunction& f = *callee.function;
-    growBanks(s, callee);
-    const CallSite& site = w.block->program->calls[in.ext];
-    // Arguments are read before the callee's frame counts as unwritten: frames of other lanes may
-    // overlap it.
-    for (LaneMask m = mask; m != 0; m &= m - 1) {
-      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
-      uint8_t* local = localShadow(w, lane);
-      std::memset(local + callee.localBase, 0xff, f.localBytes);
-    }
-    markFrame(s, f, callee.base32, callee.base64, callee.basePred, mask);
-    for (size_t i = 0; i < site.arguments.size(); ++i) {
-      const CallValue& v = site.arguments[i];
-      const FormalValue& p = f.params[i];
-      transfer(w, mask, caller, v.ref, v.offset, callee, p.ref, p.offset, p.bytes);
-    }
-  }
-
-  void returned(Warp& w, const Instr& in, LaneMask mask, const Frame& caller,
-                const Frame& callee) override {
-    const CallSite& site = w.block->program->calls[in.ext];
-    for (size_t i = 0; i < site.results.size(); ++i) {
-      const CallValue& v = site.results[i];
-      const FormalValue& p = callee.function->results[i];
-      if (v.bytes != 0)
-        transfer(w, mask, callee, p.ref, p.offset, caller, v.ref, v.offset, p.bytes);
-    }
-  }
-
-  void builtinReturned(Warp& w, const Instr& in, LaneMask mask) override {
-    for (const CallValue& v : w.block->program->calls[in.ext].results) {
-      if (v.ref != kNoRef) {
-        define(w, v.ref, mask);
-        continue;
-      }
-      for (LaneMask m = mask; m != 0; m &= m - 1) {
-        unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
-        std::memset(localShadow(w, lane) + w.frame->localBase + v.offset, 0, v.bytes);
-      }
-    }
-  }
-
-  void allocated(const Allocation& heap, uint64_t offset, uint64_t bytes) override {
-    if (heap.undefined != nullptr) std::memset(heap.undefined.get() + offset, 0xff, bytes);
-  }
-
- private:
-  struct Origin {
-    uint32_t pc;
-    std::array<uint32_t, 3> block;
-    std::array<uint32_t, 3> thread;
-  };
-
   static WarpShadow& shadow(Warp& w) { return *static_cast<WarpShadow*>(w.observerData[kSlot]); }
   static BlockShadow& blockShadow(Warp& w) {
     return *static_cast<BlockShadow*>(w.block->observerData[kSlot]);
@@ -230,24 +269,25 @@ class InitChecker : public Observer {
     if (s.bits64.size() < n64 * kLanes) s.bits64.resize(n64 * kLanes);
   }
 
-  // All registers of a frame become undefined for `mask`.
-  static void markFrame(WarpShadow& s, const ProgramFunction& f, uint32_t base32, uint32_t base64,
-                        uint32_t basePred, LaneMask mask) {
-    for (uint32_t i = 0; i < f.slots32; ++i) {
-      s.undefined32[base32 + i] |= mask;
-      uint32_t* bits = &s.bits32[size_t{base32 + i} * kLanes];
-      for (unsigned lane = 0; lane < kLanes; ++lane) {
-        if ((mask >> lane & 1) != 0) bits[lane] = ~uint32_t{0};
+  // The registers of a frame of function `index` that may be read unwritten are undefined in
+  // `mask`.
+  void enterFrame(WarpShadow& s, size_t index, const Frame& frame, LaneMask mask) const {
+    for (Ref r : unwritten_[index]) {
+      for (LaneMask m = mask; m != 0; m &= m - 1) {
+        setIn(s, frame, r, static_cast<unsigned>(__builtin_ctz(m)), ~uint64_t{0});
       }
     }
-    for (uint32_t i = 0; i < f.slots64; ++i) {
-      s.undefined64[base64 + i] |= mask;
-      uint64_t* bits = &s.bits64[size_t{base64 + i} * kLanes];
-      for (unsigned lane = 0; lane < kLanes; ++lane) {
-        if ((mask >> lane & 1) != 0) bits[lane] = ~uint64_t{0};
-      }
-    }
-    for (uint32_t i = 0; i < f.slotsPred; ++i) s.pred[basePred + i] |= mask;
+  }
+  // What the registers of a frame hold in `mask` is of no interest any more.
+  static void leaveFrame(WarpShadow& s, const Frame& frame, LaneMask mask) {
+    if (s.undefinedSlots == 0) return;
+    const ProgramFunction& f = *frame.function;
+    auto clear = [&](std::vector<LaneMask>& slots, uint32_t first, uint32_t count) {
+      for (uint32_t i = first; i < first + count; ++i) s.mark(slots[i], slots[i] & ~mask);
+    };
+    clear(s.undefined32, frame.base32, f.slots32);
+    clear(s.undefined64, frame.base64, f.slots64);
+    clear(s.pred, frame.basePred, f.slotsPred);
   }
 
   // Lanes in which `r` has an undefined bit. Constants and special registers have none.
@@ -282,7 +322,7 @@ class InitChecker : public Observer {
   static void setIn(WarpShadow& s, const Frame& f, Ref r, unsigned lane, uint64_t value) {
     if (r == kNoRef || refFile(r) != File::frame) return;
     LaneMask bit = 1u << lane;
-    auto mark = [&](LaneMask& m) { m = value != 0 ? m | bit : m & ~bit; };
+    auto mark = [&](LaneMask& m) { s.mark(m, value != 0 ? m | bit : m & ~bit); };
     switch (refBank(r)) {
       case Bank::r32:
         mark(s.undefined32[f.base32 + refIndex(r)]);
@@ -305,15 +345,19 @@ class InitChecker : public Observer {
   static void define(Warp& w, Ref r, LaneMask mask) {
     if (r == kNoRef || refFile(r) != File::frame) return;
     WarpShadow& s = shadow(w);
+    if (s.undefinedSlots == 0) return;
+    auto clear = [&](LaneMask& m) {
+      if (m != 0) s.mark(m, m & ~mask);
+    };
     switch (refBank(r)) {
       case Bank::r32:
-        s.undefined32[w.frame->base32 + refIndex(r)] &= ~mask;
+        clear(s.undefined32[w.frame->base32 + refIndex(r)]);
         break;
       case Bank::r64:
-        s.undefined64[w.frame->base64 + refIndex(r)] &= ~mask;
+        clear(s.undefined64[w.frame->base64 + refIndex(r)]);
         break;
       default:
-        s.pred[w.frame->basePred + refIndex(r)] &= ~mask;
+        clear(s.pred[w.frame->basePred + refIndex(r)]);
         break;
     }
   }
@@ -416,12 +460,13 @@ class InitChecker : public Observer {
                    family == Family::madCarryIn;
     constexpr Ref kCarry = makeRef(File::frame, Bank::pred, 0);
     if (carryIn) u |= undefined(w, kCarry);
-    bool list = (in.flags & kMove) != 0 && isUnpack(in);
+    bool list = (in.flags & kMove) != 0 && isUnpack(static_cast<MoveKind>(in.size));
     if ((u & mask) == 0) {
       define(w, in.dst, mask);
       if (list) {
         const Ref* refs = w.block->program->operandLists.data() + in.ext;
-        for (unsigned e = 0; e < unpackCount(in); ++e) define(w, refs[e], mask);
+        for (unsigned e = 0; e < unpackCount(static_cast<MoveKind>(in.size)); ++e)
+          define(w, refs[e], mask);
       } else {
         define(w, in.ext, mask);
       }
@@ -465,7 +510,7 @@ class InitChecker : public Observer {
   static void definePair(Warp& w, Ref r, LaneMask mask, LaneMask u) {
     if (r == kNoRef) return;
     LaneMask& p = shadow(w).pred[w.frame->basePred + refIndex(r)];
-    p = (p & ~mask) | (u & mask);
+    shadow(w).mark(p, (p & ~mask) | (u & mask));
   }
 
   void predicates(Warp& w, const Instr& in, LaneMask mask, LaneMask u) {
@@ -484,15 +529,6 @@ class InitChecker : public Observer {
     definePair(w, in.ext, mask, u);
   }
 
-  static bool isUnpack(const Instr& in) {
-    auto k = static_cast<MoveKind>(in.size);
-    return k == MoveKind::unpack16 || k == MoveKind::unpack32 || k == MoveKind::unpack16x4 ||
-           k == MoveKind::unpack8x4 || k == MoveKind::unpack8x2;
-  }
-  static unsigned unpackCount(const Instr& in) {
-    auto k = static_cast<MoveKind>(in.size);
-    return k == MoveKind::unpack16x4 || k == MoveKind::unpack8x4 ? 4 : 2;
-  }
   void unpack(Warp& w, const Instr& in, LaneMask mask) {
     auto k = static_cast<MoveKind>(in.size);
     unsigned width = k == MoveKind::unpack32                                ? 32
@@ -502,7 +538,7 @@ class InitChecker : public Observer {
     for (LaneMask m = mask; m != 0; m &= m - 1) {
       unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
       uint64_t s = bits(w, in.src[0], lane);
-      for (unsigned e = 0; e < unpackCount(in); ++e) {
+      for (unsigned e = 0; e < unpackCount(static_cast<MoveKind>(in.size)); ++e) {
         if (refs[e] != kNoRef)
           set(w, refs[e], lane, s >> (width * e) & ((uint64_t{1} << width) - 1));
       }
@@ -594,22 +630,36 @@ class InitChecker : public Observer {
     return region + lane * a.laneStride + a.offset(lane);
   }
 
-  bool allDefined(const Access& a, uint8_t* region) const {
-    unsigned first = static_cast<unsigned>(__builtin_ctz(a.mask));
-    switch (a.pattern) {
-      case AccessPattern::consecutive:
-        return allZero(at(a, region, 0), size_t{a.bytes} * kLanes);
-      case AccessPattern::uniform:
-        if (a.laneStride == 0) return allZero(at(a, region, first), a.bytes);
-        [[fallthrough]];
-      default: {
-        bool ok = true;
-        for (LaneMask m = a.mask; m != 0; m &= m - 1) {
-          ok = ok && allZero(at(a, region, static_cast<unsigned>(__builtin_ctz(m))), a.bytes);
-        }
-        return ok;
-      }
+  template <typename T>
+  static uint64_t anyAt(const Access& a, const uint8_t* region) {
+    T any = 0;
+    auto add = [&](unsigned lane) {
+      T v;
+      std::memcpy(&v, region + a.offset(lane), sizeof v);
+      any |= v;
+    };
+    if (a.mask == kAllLanes) {
+      for (unsigned lane = 0; lane < kLanes; ++lane) add(lane);
+    } else {
+      for (LaneMask m = a.mask; m != 0; m &= m - 1) add(static_cast<unsigned>(__builtin_ctz(m)));
     }
+    return any;
+  }
+
+  static bool allDefined(const Access& a, uint8_t* region) {
+    unsigned first = static_cast<unsigned>(__builtin_ctz(a.mask));
+    if (a.pattern == AccessPattern::consecutive && a.laneStride == 0) {
+      return allZero(at(a, region, 0), size_t{a.bytes} * kLanes);
+    }
+    if (a.laneStride == 0) {
+      if (a.pattern == AccessPattern::uniform) return allZero(at(a, region, first), a.bytes);
+      if (a.bytes == 4) return anyAt<uint32_t>(a, region) == 0;
+      if (a.bytes == 8) return anyAt<uint64_t>(a, region) == 0;
+    }
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      if (!allZero(at(a, region, static_cast<unsigned>(__builtin_ctz(m))), a.bytes)) return false;
+    }
+    return true;
   }
 
   void load(Warp& w, const Access& a) {
@@ -617,6 +667,7 @@ class InitChecker : public Observer {
     uint8_t* region = regionShadow(w, a, false);
     const Ref* list = in.count == 1 ? &in.dst : w.block->program->operandLists.data() + in.ext;
     if (region == nullptr || allDefined(a, region)) {
+      if (shadow(w).undefinedSlots == 0) return;
       for (unsigned e = 0; e < in.count; ++e) define(w, list[e], a.mask);
       return;
     }
@@ -637,12 +688,20 @@ class InitChecker : public Observer {
     const Instr& in = a.in;
     const Ref* list = in.count == 1 ? &in.src[1] : w.block->program->operandLists.data() + in.ext;
     LaneMask u = 0;
-    for (unsigned e = 0; e < in.count; ++e) u |= undefined(w, list[e]);
-    u &= a.mask;
+    if (shadow(w).undefinedSlots != 0) {
+      for (unsigned e = 0; e < in.count; ++e) u |= undefined(w, list[e]);
+      u &= a.mask;
+    }
     uint8_t* region = regionShadow(w, a, u != 0);
     if (region == nullptr) return;
     if (u == 0 && a.pattern == AccessPattern::consecutive) {
       std::memset(at(a, region, 0), 0, size_t{a.bytes} * kLanes);
+      return;
+    }
+    if (u == 0) {
+      for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+        std::memset(at(a, region, static_cast<unsigned>(__builtin_ctz(m))), 0, a.bytes);
+      }
       return;
     }
     for (LaneMask m = a.mask; m != 0; m &= m - 1) {
@@ -719,7 +778,8 @@ class InitChecker : public Observer {
   static constexpr size_t kMaxOrigins = 1 << 20;
 
   LaunchState* launch_ = nullptr;
-  const LaneTable* lanes_ = nullptr;
+  std::vector<std::vector<Ref>> unwritten_;  // By function.
+  bool alone_ = false;                       // Nobody else wants instructions.
   std::vector<std::unique_ptr<BlockShadow>> owned_;
   std::unordered_map<uint32_t, std::unordered_map<uint64_t, Origin>>
       origins_;  // By allocation and offset.

@@ -32,6 +32,10 @@ constexpr uint64_t kPcField = (uint64_t{1} << 26) - 1;
 constexpr unsigned kEpochShift = 37;
 constexpr unsigned kScopeShift = 32;
 constexpr size_t kPageCells = 1024;
+// Loads that wait before they are put into cells, for each shared memory and each allocation.
+constexpr size_t kMaxPendingShared = 2048;
+constexpr int kMaxRuns = 8;  // More are not worth a scan each.
+constexpr size_t kMaxPendingGlobal = 16384;
 
 uint32_t tagBlock(uint64_t tag) { return static_cast<uint32_t>(tag >> 32); }  // Plus one.
 uint32_t tagGeneration(uint64_t tag) { return static_cast<uint32_t>(tag) >> 5; }
@@ -79,6 +83,7 @@ using Releases = std::vector<Release>;
 
 struct WarpClock {
   uint32_t epoch = 0;
+  bool touched = false;  // Anything but the epoch may differ from the start.
   // known[i][j]: lane i knows the accesses of lane j in epochs below this.
   std::array<std::array<uint32_t, kLanes>, kLanes> known{};
   std::array<KnowledgeRef, kLanes> knowledge;
@@ -87,7 +92,17 @@ struct WarpClock {
   std::array<Scope, kLanes> fenceScope{};
 };
 
-// Cells of a region, in pages made when first touched.
+// A weak load that is not in the cells yet.
+struct PendingLoad {
+  uint64_t tag;
+  uint64_t info;
+  LaneMask mask;
+  uint32_t bytes;
+  AccessPattern pattern;
+  uint32_t offset[kLanes];
+};
+
+// Cells of a region, in pages made when first touched, those of writes apart from those of reads.
 class Cells {
  public:
   explicit Cells(uint64_t bytes) : bytes_(bytes) {}
@@ -98,58 +113,90 @@ class Cells {
   void refine(unsigned bytes) {
     while ((1u << shift_) > bytes) {
       // Each cell becomes two.
-      std::vector<std::unique_ptr<Page>> old = std::move(pages_);
       --shift_;
-      pages_.clear();
-      pages_.resize(old.size() * 2);
-      for (size_t p = 0; p < old.size(); ++p) {
-        if (old[p] == nullptr) continue;
-        for (size_t half = 0; half < 2; ++half) {
-          auto page = std::make_unique<Page>();
-          for (size_t i = 0; i < kPageCells; ++i) {
-            size_t from = half * (kPageCells / 2) + i / 2;
-            page->writeTag[i] = old[p]->writeTag[from];
-            page->writeInfo[i] = old[p]->writeInfo[from];
-            page->readTag[i] = old[p]->readTag[from];
-            page->readInfo[i] = old[p]->readInfo[from];
-          }
-          pages_[2 * p + half] = std::move(page);
-        }
-      }
+      split(writes_);
+      split(reads_);
     }
   }
 
-  // Cells from the granule of `offset`; `available` says how many follow in one piece.
-  CellRun at(uint64_t offset, size_t& available) {
+  // Cells from the granule of `offset`; `available` says how many follow in one piece. Makes the
+  // pages of reads and of writes that are asked for; the others may be missing.
+  CellRun at(uint64_t offset, size_t& available, bool reads, bool writes) {
     uint64_t cell = offset >> shift_;
     size_t page = cell / kPageCells, in = cell % kPageCells;
-    if (page >= pages_.size())
-      pages_.resize(std::max(page + 1, static_cast<size_t>((bytes_ >> shift_) / kPageCells + 1)));
-    if (pages_[page] == nullptr) pages_[page] = std::make_unique<Page>();
-    Page& p = *pages_[page];
     available = kPageCells - in;
-    return {p.writeTag + in, p.writeInfo + in, p.readTag + in, p.readInfo + in};
+    CellRun out{nullptr, nullptr, nullptr, nullptr};
+    if (Page* w = find(writes_, page, writes)) {
+      out.writeTag = w->tag + in;
+      out.writeInfo = w->info + in;
+    }
+    if (Page* r = find(reads_, page, reads)) {
+      out.readTag = r->tag + in;
+      out.readInfo = r->info + in;
+    }
+    return out;
   }
 
   // The range counts as never accessed.
   void forget(uint64_t offset, uint64_t bytes) {
     for (uint64_t cell = offset >> shift_; cell << shift_ < offset + bytes; ++cell) {
       size_t page = cell / kPageCells, in = cell % kPageCells;
-      if (page >= pages_.size() || pages_[page] == nullptr) continue;
-      pages_[page]->writeTag[in] = pages_[page]->readTag[in] = 0;
+      if (Page* w = find(writes_, page, false)) w->tag[in] = 0;
+      if (Page* r = find(reads_, page, false)) r->tag[in] = 0;
     }
+  }
+
+  // Loads that nothing written so far can conflict with wait here: a barrier, or the end of the
+  // launch, makes most of them unimportant before something is written.
+  std::vector<PendingLoad> pending;
+  uint32_t pendingLow = ~uint32_t{0};  // Bounds of their offsets, both included.
+  uint32_t pendingHigh = 0;
+  bool written = false;  // Anything at all; shared memory: in this generation.
+
+  void clearPending() {
+    pending.clear();
+    pendingLow = ~uint32_t{0};
+    pendingHigh = 0;
   }
 
  private:
   struct Page {
-    uint64_t writeTag[kPageCells] = {};
-    uint64_t writeInfo[kPageCells] = {};
-    uint64_t readTag[kPageCells] = {};
-    uint64_t readInfo[kPageCells] = {};
+    uint64_t tag[kPageCells] = {};
+    uint64_t info[kPageCells];  // Where the tag is not 0.
   };
+  using Pages = std::vector<std::unique_ptr<Page>>;
+
+  Page* find(Pages& pages, size_t page, bool create) const {
+    if (page >= pages.size()) {
+      if (!create) return nullptr;
+      pages.resize(std::max(page + 1, static_cast<size_t>((bytes_ >> shift_) / kPageCells + 1)));
+    }
+    if (pages[page] == nullptr && create) pages[page].reset(new Page);
+    return pages[page].get();
+  }
+
+  static void split(Pages& pages) {
+    Pages old = std::move(pages);
+    pages.clear();
+    pages.resize(old.size() * 2);
+    for (size_t p = 0; p < old.size(); ++p) {
+      if (old[p] == nullptr) continue;
+      for (size_t half = 0; half < 2; ++half) {
+        pages[2 * p + half].reset(new Page);
+        Page& page = *pages[2 * p + half];
+        for (size_t i = 0; i < kPageCells; ++i) {
+          size_t from = half * (kPageCells / 2) + i / 2;
+          page.tag[i] = old[p]->tag[from];
+          page.info[i] = page.tag[i] == 0 ? 0 : old[p]->info[from];
+        }
+      }
+    }
+  }
+
   uint64_t bytes_;
   unsigned shift_ = 2;
-  std::vector<std::unique_ptr<Page>> pages_;
+  Pages writes_;
+  Pages reads_;
 };
 
 struct BlockClock {
@@ -179,50 +226,71 @@ class RaceChecker : public Observer {
     }
     BlockClock& c = blockClock(b);
     c.generation = 0;
-    c.warps.assign(b.warps.size(), WarpClock{});
+    c.warps.resize(b.warps.size());
+    for (WarpClock& w : c.warps) {
+      if (w.touched) w = WarpClock{};
+      w.epoch = 0;
+    }
     c.sharedReleases.clear();
+    c.shared.clearPending();
+    c.shared.written = false;
     c.waiting = {};
     for (size_t i = 0; i < b.warps.size(); ++i) b.warps[i].observerData[kSlot] = &c.warps[i];
   }
 
   void access(Warp& w, const Access& a) override {
     if (a.space != Space::global && a.space != Space::shared) return;
-    Cells& cells =
-        a.space == Space::shared ? blockClock(*w.block).shared : globalCells(*a.allocation);
+    bool shared = a.space == Space::shared;
+    Cells& cells = shared ? blockClock(*w.block).shared : globalCells(*a.allocation);
     if ((1u << cells.shift()) > a.in.size) cells.refine(a.in.size);
     Scope scope = a.scope();
     bool strong = a.kind >= AccessKind::atomic || a.order() != Order::weak;
+    if (!strong && a.kind == AccessKind::load && !cells.written && a.size <= UINT32_MAX) {
+      return postpone(w, a, cells);
+    }
+    if (!cells.pending.empty() && (strong || cells.written || touchesPending(a, cells))) {
+      replay(cells, a.space == Space::shared);
+    }
+    if (a.kind != AccessKind::load) cells.written = true;
     if (strong) return strongAccess(w, a, cells, scope);
     ScanAccess s = scanOf(w, a, 0);
     unsigned perLane = a.bytes >> cells.shift();
-    if (a.pattern == AccessPattern::consecutive) {
-      size_t available;
-      CellRun run = cells.at(a.offset(0), available);
-      size_t count = size_t{perLane} * kLanes;
-      bool load = a.kind == AccessKind::load;
-      if (available >= count && (load ? scan_->loads : scan_->stores)(run, count, perLane, s)) {
-        return;
-      }
-    } else if (a.pattern == AccessPattern::uniform && a.kind == AccessKind::load) {
+    if (a.pattern == AccessPattern::uniform && a.kind == AccessKind::load) {
       return uniformLoad(w, a, cells, s, perLane);
     }
-    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+    LaneMask runs = a.mask;  // First lanes of runs.
+    if (a.pattern == AccessPattern::consecutive) {
+      runs = 1;
+    } else if (a.pattern == AccessPattern::scattered) {
+      runs = a.mask & (scan_->breaks(a.addresses, a.bytes) | ~(a.mask << 1));
+    }
+    if (__builtin_popcount(runs) > kMaxRuns) runs = a.mask;
+    for (LaneMask m = runs; m != 0; m &= m - 1) {
       unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
-      laneAccess(w, a, cells, s, perLane, lane);
+      // The run ends where the next begins or a lane is missing.
+      LaneMask stop = (~a.mask | runs) & (lane == 31 ? 0 : kAllLanes << (lane + 1));
+      unsigned end = stop == 0 ? kLanes : static_cast<unsigned>(__builtin_ctz(stop));
+      if (end - lane > 1 && scanRun(a, cells, s, perLane, lane, end - lane)) continue;
+      for (; lane < end; ++lane) laneAccess(w, a, cells, s, perLane, lane);
     }
   }
 
   void allocated(const Allocation& heap, uint64_t offset, uint64_t bytes) override {
-    globalCells(heap).forget(offset, bytes);
+    Cells& cells = globalCells(heap);
+    cells.written = true;  // Loads of the range before must not be taken for later ones.
+    replay(cells, false);
+    cells.forget(offset, bytes);
   }
 
   void sync(Warp& w, const SyncEvent& e) override {
     WarpClock& c = warpClock(w);
     switch (e.kind) {
       case SyncKind::warp:
+        c.touched = true;
         warpSync(c, e.mask);
         return;
       case SyncKind::fence:
+        c.touched = true;
         for (LaneMask m = e.mask; m != 0; m &= m - 1) {
           unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
           fence(c, lane, e.scope);
@@ -258,6 +326,9 @@ class RaceChecker : public Observer {
     }
     if (whole) {
       ++c.generation;
+      // All that was before is ordered before all that comes.
+      c.shared.clearPending();
+      c.shared.written = false;
     } else {
       auto k = all == nullptr ? std::make_shared<Knowledge>() : std::make_shared<Knowledge>(*all);
       for (size_t i = 0; i < b.warps.size(); ++i) {
@@ -274,6 +345,7 @@ class RaceChecker : public Observer {
     }
     for (size_t i = 0; i < b.warps.size(); ++i) {
       if (all != nullptr) {
+        c.warps[i].touched = true;
         for (LaneMask m = c.waiting[id][i]; m != 0; m &= m - 1) {
           KnowledgeRef& mine = c.warps[i].knowledge[static_cast<size_t>(__builtin_ctz(m))];
           mine = whole ? all : merged(mine, all);
@@ -311,6 +383,84 @@ class RaceChecker : public Observer {
     s.info =
         uint64_t{warpClock(w).epoch} << kEpochShift | strength | (launch_->pcOf(a.in) & kPcField);
     return s;
+  }
+
+  // ---- Loads that wait ----
+
+  void postpone(Warp& w, const Access& a, Cells& cells) {
+    size_t most = a.space == Space::shared ? kMaxPendingShared : kMaxPendingGlobal;
+    if (cells.pending.size() >= most) replay(cells, a.space == Space::shared);
+    PendingLoad& p = cells.pending.emplace_back();
+    ScanAccess s = scanOf(w, a, 0);
+    p.tag = s.tag;
+    p.info = s.info;
+    p.mask = a.mask;
+    p.bytes = a.bytes;
+    p.pattern = a.pattern;
+    uint32_t low, high;
+    if (a.mask == kAllLanes) {
+      scan_->offsets(a.addresses, a.begin, p.offset, low, high);
+    } else {
+      low = ~uint32_t{0};
+      high = 0;
+      for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+        uint32_t o = p.offset[lane] = static_cast<uint32_t>(a.offset(lane));
+        low = std::min(low, o);
+        high = std::max(high, o);
+      }
+    }
+    cells.pendingLow = std::min(cells.pendingLow, low);
+    cells.pendingHigh = std::max(cells.pendingHigh, high + (a.bytes - 1));
+  }
+
+  // Whether an access may touch a granule that a waiting load read.
+  static bool touchesPending(const Access& a, const Cells& cells) {
+    uint64_t low = ~uint64_t{0}, high = 0;
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      uint64_t o = a.offset(static_cast<unsigned>(__builtin_ctz(m)));
+      low = std::min(low, o);
+      high = std::max(high, o);
+    }
+    return low <= uint64_t{cells.pendingHigh} + 3 &&
+           high + a.bytes + 3 > uint64_t{cells.pendingLow};
+  }
+
+  // Puts the waiting loads into the cells, in order. No write that was there when they happened
+  // conflicts.
+  void replay(Cells& cells, bool shared) {
+    size_t available;
+    for (const PendingLoad& p : cells.pending) {
+      ScanAccess s;
+      s.low = shared ? 0 : p.tag >> 32 << 32;
+      s.span = (p.tag & ~uint64_t{31}) - s.low;
+      s.tag = p.tag;
+      s.info = p.info;
+      unsigned perLane = p.bytes >> cells.shift();
+      if (p.pattern == AccessPattern::uniform) {
+        unsigned last = 31 - static_cast<unsigned>(__builtin_clz(p.mask));
+        for (unsigned k = 0; k < perLane; ++k) {
+          CellRun c =
+              cells.at(p.offset[last] + (uint64_t{k} << cells.shift()), available, true, false);
+          recordUniform(c, s, last, p.mask);
+        }
+        continue;
+      }
+      if (p.pattern == AccessPattern::consecutive) {
+        CellRun c = cells.at(p.offset[0], available, true, false);
+        c.writeTag = nullptr;
+        size_t count = size_t{perLane} * kLanes;
+        if (available >= count && scan_->loads(c, count, perLane, s)) continue;
+      }
+      for (LaneMask m = p.mask; m != 0; m &= m - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+        for (unsigned k = 0; k < perLane; ++k) {
+          uint64_t o = p.offset[lane] + (uint64_t{k} << cells.shift());
+          recordRead(cells.at(o, available, true, false), s, lane);
+        }
+      }
+    }
+    cells.clearPending();
   }
 
   // ---- Synchronisation ----
@@ -445,11 +595,24 @@ class RaceChecker : public Observer {
     return inMemory || inOther;
   }
 
+  // The weak access of `lanes` lanes from `first`, whose addresses follow each other, when nothing
+  // conflicts at first sight.
+  bool scanRun(const Access& a, Cells& cells, ScanAccess s, unsigned perLane, unsigned first,
+               unsigned lanes) {
+    size_t available;
+    bool load = a.kind == AccessKind::load;
+    CellRun run = cells.at(a.offset(first), available, load, !load);
+    size_t count = size_t{perLane} * lanes;
+    if (available < count) return false;
+    s.info |= uint64_t{first} << kLaneShift;
+    return (load ? scan_->loads : scan_->stores)(run, count, perLane, s);
+  }
+
   void laneAccess(Warp& w, const Access& a, Cells& cells, const ScanAccess& s, unsigned perLane,
                   unsigned lane) {
     for (unsigned k = 0; k < perLane; ++k) {
       size_t available;
-      CellRun c = cells.at(a.offset(lane) + (uint64_t{k} << cells.shift()), available);
+      CellRun c = cells.at(a.offset(lane) + (uint64_t{k} << cells.shift()), available, true, true);
       if (a.kind == AccessKind::load) {
         checkWrite(w, a, c, s, lane);
         recordRead(c, s, lane);
@@ -513,21 +676,26 @@ class RaceChecker : public Observer {
     unsigned last = 31 - static_cast<unsigned>(__builtin_clz(a.mask));
     for (unsigned k = 0; k < perLane; ++k) {
       size_t available;
-      CellRun c = cells.at(a.offset(last) + (uint64_t{k} << cells.shift()), available);
+      CellRun c = cells.at(a.offset(last) + (uint64_t{k} << cells.shift()), available, true, true);
       uint64_t tag = *c.writeTag;
       if (tag != 0 && tag - s.low >= s.span) {
         for (LaneMask m = a.mask; m != 0; m &= m - 1) {
           checkWrite(w, a, c, s, static_cast<unsigned>(__builtin_ctz(m)));
         }
       }
-      recordRead(c, s, last);
-      if ((a.mask & (a.mask - 1)) != 0 && *c.readTag == s.tag) *c.readInfo |= kManyLanes;
+      recordUniform(c, s, last, a.mask);
     }
+  }
+
+  static void recordUniform(const CellRun& c, const ScanAccess& s, unsigned last, LaneMask mask) {
+    recordRead(c, s, last);
+    if ((mask & (mask - 1)) != 0 && *c.readTag == s.tag) *c.readInfo |= kManyLanes;
   }
 
   // Atomic, relaxed, acquiring, releasing and volatile accesses.
   void strongAccess(Warp& w, const Access& a, Cells& cells, Scope scope) {
     bool reads = a.kind != AccessKind::store, writes = a.kind != AccessKind::load;
+    warpClock(w).touched = true;
     Order order = a.order();
     bool acquires = order == Order::acquire || order == Order::acqRel || order == Order::sc;
     bool releases = order == Order::release || order == Order::acqRel || order == Order::sc;

@@ -20,7 +20,8 @@ inline constexpr uint64_t kStrongBit = uint64_t{1} << 31;
 inline constexpr unsigned kLaneShift = 26;
 inline constexpr uint64_t kLaneField = uint64_t{31} << kLaneShift;
 
-// Arrays of equal length: the last write and the last read of each granule.
+// Arrays of equal length: the last write and the last read of each granule. For scans only, either
+// pair may be missing: nobody wrote, nobody read.
 struct CellRun {
   uint64_t* writeTag;
   uint64_t* writeInfo;
@@ -37,12 +38,18 @@ struct ScanAccess {
   uint64_t info;
 };
 
-// A weak load (or store) of `count` granules, `perLane` of them by each lane from lane 0 up. When
-// nothing conflicts at first sight, records it and returns true. Else changes nothing and returns
-// false.
+// loads, stores: a weak load (or store) of `count` granules, `perLane` of them by each lane from
+// the one that the access's info names up. When nothing conflicts at first sight, records it and
+// returns true. Else changes nothing and returns false. A load needs the arrays of reads, a store
+// those of writes. breaks: the lanes whose address is not `bytes` behind that of the lane before;
+// lane 0 is one. offsets: the distances of 32 addresses from `begin`, and bounds [low, high] of
+// them.
 struct RaceScan {
   bool (*loads)(const CellRun& cells, size_t count, unsigned perLane, const ScanAccess& access);
   bool (*stores)(const CellRun& cells, size_t count, unsigned perLane, const ScanAccess& access);
+  uint32_t (*breaks)(const uint64_t* addresses, uint64_t bytes);
+  void (*offsets)(const uint64_t* addresses, uint64_t begin, uint32_t* out, uint32_t& low,
+                  uint32_t& high);
 };
 
 namespace base {

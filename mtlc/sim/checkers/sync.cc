@@ -9,6 +9,7 @@ namespace {
 
 class SyncChecker : public Observer {
  public:
+  bool wantsAccesses() const override { return false; }
   void blockBegin(Block& b) override {
     if (b.observerData[kSlot] == nullptr) {
       owned_.push_back(std::make_unique<Arrivals>());
