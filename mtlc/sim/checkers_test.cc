@@ -260,6 +260,17 @@ TEST(Race, WriteAfterRead) {
   expectOne(kernel(head + write, kTile), DiagId::SimRace, "// here");
   expectNone(kernel(head + "bar.sync 0;\n" + write, kTile));
 }
+// More reads than the checker keeps in its list, against the order of the lanes.
+TEST(Race, WriteAfterManyReads) {
+  std::string head = std::string(kFillTile) +
+                     "bar.sync 0;\n mov.u32 %r7, 0; sub.u32 %r3, 252, %r2;\n"
+                     "mov.u32 %r4, tile; add.u32 %r4, %r4, %r3;\n"
+                     "MORE: ld.shared.u32 %r5, [%r4]; add.u32 %r7, %r7, 1;\n"
+                     "setp.lt.u32 %p1, %r7, 3000; @%p1 bra MORE;\n st.global.u32 [%rd2], %r5;\n";
+  std::string write = "add.u32 %r6, %r5, 1; st.shared.u32 [%r1], %r6; // here\n";
+  expectOne(kernel(head + write, kTile), DiagId::SimRace, "// here");
+  expectNone(kernel(head + "bar.sync 0;\n" + write, kTile));
+}
 TEST(Race, GlobalBetweenBlocks) {
   Options o;
   o.blocks = 2;
