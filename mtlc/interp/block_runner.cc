@@ -69,6 +69,8 @@ void BlockRunner::startBlock(uint64_t blockIndex) {
   globalOrder_ = {};
   blockEnded_ = false;
   collectivesWait_ = false;
+  tiles_.clear();
+  tileNumbers_.clear();
   for (WorkgroupObject& object : workgroup_) {
     std::fill(object.bytes.begin(), object.bytes.end(), kPoisonByte);
     std::fill(object.uninit.begin(), object.uninit.end(), 0xFF);

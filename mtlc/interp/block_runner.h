@@ -23,6 +23,7 @@
 #include <optional>
 #include <span>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
@@ -31,6 +32,7 @@
 #include "mtlc/interp/launch_state.h"
 #include "mtlc/interp/memory.h"
 #include "mtlc/interp/program.h"
+#include "mtlc/interp/tensor_math.h"
 
 namespace mtlc::interp {
 
@@ -178,6 +180,18 @@ class BlockRunner {
   void subgroupCombine(Lanes lanes, const Inst& inst);
   void subgroupVote(Lanes lanes, const Inst& inst);
 
+  // tensor.cc: tensor operations.
+  class TensorRun;
+  // A tile of tensor.acc.begin: operations on it are replayed on its home, which `begin` writes.
+  struct TileHome {
+    uint64_t address;
+    ir::Space space;
+    MmaProblem begin;
+  };
+  void tensorOperation(Lanes lanes, const Inst& inst);
+  // The value of registers that hold the tile.
+  uint64_t internTile(const Inst& begin, const TileHome& home);
+
   // execute.cc: the operations.
   template <bool kTrace>
   void execute(Thread& thread, uint64_t quantum);
@@ -252,6 +266,10 @@ class BlockRunner {
   bool blockEnded_ = false;       // By a fault.
   bool collectivesWait_ = false;  // A thread came to a collective since the last look.
   std::vector<Thread*> lanes_;    // Of runCollectives().
+
+  std::vector<TileHome> tiles_;  // Of this block; tile i + 1 is the i-th.
+  // By the operation, the address, and the leading dimension.
+  absl::flat_hash_map<std::tuple<uint32_t, uint64_t, uint64_t>, uint64_t> tileNumbers_;
 
   absl::flat_hash_map<const ir::Operation*, std::string> operationTexts_;  // For the trace.
 

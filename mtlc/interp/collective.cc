@@ -87,6 +87,15 @@ void BlockRunner::collective(Lanes lanes, const Inst& inst) {
     case Opcode::SubgroupAny:
     case Opcode::SubgroupAll:
       return subgroupVote(lanes, inst);
+    case Opcode::TensorMma:
+    case Opcode::TensorMatmul:
+    case Opcode::TensorEpilogue:
+    case Opcode::TensorTransfer:
+    case Opcode::TensorAccBegin:
+    case Opcode::TensorAccMma:
+    case Opcode::TensorAccEpilogue:
+    case Opcode::TensorAccCommit:
+      return tensorOperation(lanes, inst);
     default:
       return;  // No other operation waits.
   }

@@ -197,7 +197,6 @@ Inst Program::decodeOp(FunctionCode& code, const ir::Operation& op) {
     case Form::AccCommit:
       inst.imm = code.operandSlots.size();
       for (unsigned i = 0; i < op.operandCount(); ++i) code.operandSlots.push_back(slot(i));
-      code.unsupported = &op;
       break;
     case Form::SubgroupIndex:
       setType(op.resultType());

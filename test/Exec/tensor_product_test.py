@@ -1,0 +1,152 @@
+"""tensor.mma and tensor.matmul on the interpreter, exactly."""
+
+import itertools
+
+import mtlc_exec
+import numpy as np
+import tensor_model as model
+from tensor_product import NARROW, PAIRS, Product, results_of
+
+LAYOUTS = list(itertools.product(("row", "col"), repeat=4))
+SIZES = (1, 7, 8, 15, 16, 17, 31, 33, 64)
+
+
+def varied(rng: np.random.Generator, m: int, n: int, k: int, pair: tuple[str, str, str, str], **more) -> Product:
+    """A product whose storage is drawn by lot."""
+    a, b, acc, mode = pair
+    flags = rng.integers(0, 2, 8)
+    choices = {
+        "result": str(rng.choice(results_of(acc))),
+        "layouts": LAYOUTS[rng.integers(0, 16)],
+        "transpose_a": bool(flags[0]),
+        "transpose_b": bool(flags[1]),
+        "dense": (bool(flags[2]) and a in NARROW[2:], bool(flags[3]) and b in NARROW[2:]),
+        "pads": tuple(int(x) for x in rng.integers(0, 6, 4)),
+        "runtime": bool(flags[4]),
+        "in_place": bool(flags[5]),
+        "kind": ("integers", "any")[flags[6]],
+        "overflow": ("wrap", "saturate")[flags[7]] if acc == "i32" else "wrap",
+        "region": (int(rng.choice([5, 16, 32, 64])), int(rng.choice([8, 13, 32, 64]))),
+        "skew": int(rng.integers(0, 4)),
+        **more,
+    }
+    return Product(m, n, k, a, b, acc, math_mode=mode, **choices)
+
+
+class Products(mtlc_exec.TestCase):
+    def batch(self, products: list[Product], seed: int, *, matmul: bool, **launch) -> None:
+        rng = np.random.default_rng(seed)
+        batch = model.Batch()
+        for p in products:
+            p.add(batch, rng, matmul=matmul)
+        batch.run(self, **launch)
+
+    def test_matmul_shapes(self) -> None:
+        rng = np.random.default_rng(1)
+        shapes = list(itertools.product(SIZES, repeat=3))
+        products = [varied(rng, *shape, PAIRS[i % len(PAIRS)]) for i, shape in enumerate(rng.permutation(shapes).tolist())]
+        for i in range(0, len(products), 120):
+            self.batch(products[i : i + 120], i, matmul=True)
+
+    def test_mma_shapes(self) -> None:
+        rng = np.random.default_rng(2)
+        shapes = [tuple(rng.choice(SIZES, 3).tolist()) for _ in range(4 * len(PAIRS))]
+        shapes += [(size,) * 3 for size in SIZES]
+        self.batch([varied(rng, *s, PAIRS[i % len(PAIRS)]) for i, s in enumerate(shapes)], 2, matmul=False)
+
+    def test_every_pair(self) -> None:
+        """Each pair of formats, each format of results, all kinds of values, in both operations."""
+        for matmul in (True, False):
+            rng = np.random.default_rng(3)
+            products = []
+            for pair in PAIRS:
+                kinds = ["integers", "any", "extreme"]
+                if pair[0] in model.FLOATS and pair[0] != "f64":
+                    kinds.append("special")
+                for result, kind in itertools.product(results_of(pair[2]), kinds):
+                    more = {"overflow": "wrap"} if pair[2] != "i32" else {}
+                    products.append(varied(rng, 9, 7, 19, pair, result=result, kind=kind, **more))
+            self.batch(products, 3, matmul=matmul)
+
+    def test_layouts(self) -> None:
+        for matmul in (True, False):
+            rng = np.random.default_rng(4)
+            products = []
+            for pair, dense in ((PAIRS[1], False), (("e2m3", "e3m2", "f32", "multiply_add"), True),
+                                (("i8", "u8", "i32", "multiply_add"), False), (("i4", "u4", "i32", "multiply_add"), True)):  # fmt: skip
+                for layouts, ta, tb in itertools.product(LAYOUTS, (False, True), (False, True)):
+                    more = {"layouts": layouts, "transpose_a": ta, "transpose_b": tb, "dense": (dense, dense)}
+                    products.append(varied(rng, 6, 5, 11, pair, in_place=False, **more))
+            self.batch(products, 4, matmul=matmul)
+
+    def test_empty_sums(self) -> None:
+        """K = 0 copies C, NaN payloads and all; nothing is left of what is out of range."""
+        rng = np.random.default_rng(5)
+        products = [varied(rng, 9, 5, 0, pair, kind="special", in_place=False) for pair in PAIRS]
+        batch = model.Batch()
+        for p in products:
+            p.add(batch, rng, matmul=True)
+            batch.expectations[-1].nan_format = None
+        batch.run(self)
+
+    def test_scales(self) -> None:
+        for matmul in (True, False):
+            rng = np.random.default_rng(6)
+            products = []
+            modes = list(itertools.product(("none", "tensor", "block16", "block32"), repeat=2))[1:]
+            formats = list(itertools.product(("ue8m0", "ue4m3"), repeat=2))
+            pairs = [p for p in PAIRS if p[0] in model.FLOATS and p[0] != "f64"]
+            for i, (scales, scale_formats) in enumerate(itertools.product(modes, formats)):
+                for kind, nan in (("any", False), ("integers", False), ("extreme", False), ("any", True)):
+                    pair = pairs[(3 * i + len(products)) % len(pairs)]
+                    k = (37, 64, 16, 1, 70)[i % 5]
+                    products.append(
+                        varied(rng, 5, 6, k, pair, scales=scales, scale_formats=scale_formats, kind=kind, nan_scale=nan)
+                    )
+            self.batch(products, 6, matmul=matmul)
+
+    def test_sparse(self) -> None:
+        for matmul in (True, False):
+            rng = np.random.default_rng(7)
+            products = []
+            for sparsity, group in list(model.GROUPS.items())[1:]:
+                for i, pair in enumerate(p for p in PAIRS if p[0] != "b1"):
+                    # With 20 rows and 4 groups, all 70 masks of 4:8; the last group may be short.
+                    k = 4 * group - i % group
+                    scales = ("block16", "none") if pair[2] == "f32" and i % 3 == 0 else ("none", "none")
+                    products.append(varied(rng, 20, 3, k, pair, sparsity=sparsity, scales=scales))
+            self.batch(products, 7, matmul=matmul)
+
+    def test_rounding_of_f64(self) -> None:
+        rng = np.random.default_rng(8)
+        modes = ("default", "nearest_even", "toward_zero", "down", "up")
+        kinds = ("any", "extreme", "integers")
+        products = [varied(rng, 6, 5, 9, PAIRS[4], rounding=m, kind=k) for m, k in itertools.product(modes, kinds)]
+        self.batch(products, 8, matmul=True)
+        self.batch([varied(rng, 6, 5, 9, PAIRS[4], rounding=mode) for mode in modes], 8, matmul=False)
+
+    def test_saturation(self) -> None:
+        rng = np.random.default_rng(9)
+        products = []
+        for pair in (p for p in PAIRS if p[2] == "i32"):
+            for overflow in ("wrap", "saturate"):
+                products.append(varied(rng, 8, 8, 33, pair, overflow=overflow, kind="any"))
+        self.batch(products, 9, matmul=True)
+        self.batch(products, 9, matmul=False)
+
+    def test_workgroup_scope(self) -> None:
+        rng = np.random.default_rng(10)
+        products = [varied(rng, 17, 9, 20, pair, scope="workgroup") for pair in PAIRS]
+        self.batch(products, 10, matmul=True, block=40)  # The last subgroup is partial.
+        self.batch(products, 10, matmul=False, block=64)
+
+    def test_subgroup_sizes(self) -> None:
+        rng = np.random.default_rng(11)
+        products = [varied(rng, 8, 9, 20, pair) for pair in PAIRS[:8]]
+        for size in (8, 16, 64):
+            self.batch(products, 11, matmul=False, block=size, options=(f"--subgroup-size={size}",))
+        self.batch(products, 11, matmul=True, block=5)
+
+
+if __name__ == "__main__":
+    mtlc_exec.main()
