@@ -376,6 +376,14 @@ ELSEWHERE = {
     "const", "ptrtoint", "inttoptr", "spacecast", "gpu.thread_id", "gpu.block_id", "gpu.block_dim",
     "gpu.grid_dim", "ptr.add", "load", "store", "alloc.workgroup", "alloc.private", "alloc.dynamic", "barrier", "call",
     "jump", "br", "ret",
+    # Of several work-items together, of memory orders, of tiles: tests of their own. Host operations: the verifier's.
+    "fence", "atomic.load", "atomic.store", "atomic.rmw", "atomic.cas",
+    "subgroup.local_id", "subgroup.size", "subgroup.broadcast", "subgroup.shuffle", "subgroup.reduce",
+    "subgroup.scan_inclusive", "subgroup.scan_exclusive", "subgroup.ballot", "subgroup.any", "subgroup.all",
+    "async.copy", "async.commit", "async.wait", "encode", "decode",
+    "tensor.mma", "tensor.matmul", "tensor.epilogue", "tensor.transfer",
+    "tensor.acc.begin", "tensor.acc.mma", "tensor.acc.epilogue", "tensor.acc.commit",
+    "func.addr", "call.indirect", "gpu.launch", "gpu.launch.status",
 }  # fmt: skip
 
 
