@@ -119,7 +119,7 @@ struct LaunchConfig {
   // Text that the kernel prints; nullptr: dropped.
   std::function<void(std::string_view)> print;
   // One thread whose every instruction is reported to `traceLine`.
-  bool trace = false;
+  bool trace = false;  // See trace.h for the lines; uses one host thread.
   std::array<uint32_t, 3> traceBlock{};
   std::array<uint32_t, 3> traceThread{};
   std::function<void(std::string_view)> traceLine;

@@ -8,6 +8,7 @@
 #include "mtlc/sim/engine.h"
 #include "mtlc/sim/launch_state.h"
 #include "mtlc/sim/module_impl.h"
+#include "mtlc/sim/trace.h"
 
 namespace mtlc::sim {
 namespace {
@@ -164,6 +165,8 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   LaunchState launch;
   std::vector<std::unique_ptr<Observer>> checkers = makeCheckers(config);
   for (auto& c : checkers) launch.observers.push_back(c.get());
+  std::unique_ptr<Observer> trace = config.trace ? makeTrace(config) : nullptr;
+  if (trace != nullptr) launch.observers.push_back(trace.get());
   for (Observer* o : config.observers) launch.observers.push_back(o);
   for (Observer* o : launch.observers) {
     if (o->wantsInstructions()) launch.instructionObservers.push_back(o);
