@@ -1,4 +1,4 @@
-// Tensor operations (docs/ir.md §6) in a running block: operands, preconditions, checks of memory.
+// Tensor operations (docs/ir.md §11) in a running block: operands, preconditions, checks of memory.
 // What they compute: tensor_math.h.
 
 #include <algorithm>

@@ -1,4 +1,4 @@
-// The tensor operations of docs/ir.md §6 on bytes, by their definition: slow, obvious, and
+// The tensor operations of docs/ir.md §11 on bytes, by their definition: slow, obvious, and
 // independent of who executes them. The interpreter runs kernels with it, and code generation is
 // tested against it.
 //

@@ -121,6 +121,14 @@ TEST(TensorMath, TouchedBytesDontWrapAround) {
   EXPECT_EQ(p.rows(), 2u);
   EXPECT_EQ(touched(p, Slot::A, 1000), (ByteRanges{{kNoLimit, kNoLimit}}));
   EXPECT_EQ(touched(p, Slot::D, 1000).front().end, kNoLimit);
+  // 2^33 elements a row.
+  p.m = 3;
+  p.n = p.k = 1;
+  p.row = 1;
+  p.lda = p.ldb = p.ldc = p.ldd = uint64_t{1} << 33;
+  EXPECT_EQ(touched(p, Slot::A, kNoLimit),
+            (ByteRanges{{uint64_t{1} << 36, (uint64_t{1} << 36) + 8},
+                        {uint64_t{1} << 37, (uint64_t{1} << 37) + 8}}));
 }
 
 TEST(TensorMath, DenseSixBitRows) {

@@ -102,7 +102,8 @@ class Product:
     kind: str = "any"
     scope: str = "subgroup"
     region: tuple[int, int] = (16, 16)  # Of tensor.matmul.
-    skew: int = 0  # Bytes by which the operands of tensor.matmul are off their alignment: times the element.
+    skew: int = 0  # Elements by which the operands of tensor.matmul are off a multiple of 64 bytes.
+    given: tuple[np.ndarray, np.ndarray, np.ndarray] | None = None  # Codes of A, B and C, instead of random ones.
 
     def __post_init__(self) -> None:
         dense = tuple(d or f in model.DENSE for d, f in zip(self.dense, (self.a, self.b)))
@@ -111,7 +112,7 @@ class Product:
     def __str__(self) -> str:
         default = Product(self.m, self.n, self.k)
         values = [(f.name, getattr(self, f.name)) for f in dataclasses.fields(self)]
-        differs = [f"{name}={value}" for name, value in values if value != getattr(default, name)]
+        differs = [f"{name}={v}" for name, v in values if name != "given" and v != getattr(default, name)]
         return f"m{self.m}n{self.n}k{self.k} {' '.join(differs)}"
 
     @property
@@ -137,6 +138,8 @@ class Product:
         self.a_codes = random_codes(rng, self.a, (self.m, self.stored_k), self.kind)
         self.b_codes = random_codes(rng, self.b, (self.k, self.n), self.kind)
         self.c_codes = random_codes(rng, self.result, (self.m, self.n), self.kind)
+        if self.given:
+            self.a_codes, self.b_codes, self.c_codes = self.given
         a = model.decode(self.a, self.a_codes)
         b = model.decode(self.b, self.b_codes)
         there = None

@@ -89,6 +89,31 @@ class Products(mtlc_exec.TestCase):
             batch.expectations[-1].nan_format = None
         batch.run(self)
 
+    def test_tails_with_poisoned_surroundings(self) -> None:
+        """BC-39: a row of NaN next to one of ones, K of 33; each B[k, j] and A[i, k] arrives where it belongs."""
+        one, nan = 0x3C00, 0x7E00
+        a = np.array([[one] * 33, [nan] * 33], np.uint64)
+        b, c = np.full((33, 1), one, np.uint64), np.zeros((2, 1), np.uint64)
+        layouts = list(itertools.product(("row", "col"), repeat=2))
+        products = []
+        for (la, lb), ta, pad in itertools.product(layouts, (False, True), (0, 7)):
+            for given in ((a, b, c), (a[::-1], b, c)):
+                more = {"layouts": (la, lb, "row", "row"), "transpose_a": ta, "pads": (pad, pad, 5, 5), "given": given}
+                products.append(Product(2, 1, 33, **more))
+        self.batch(products, 12, matmul=True)
+        self.assertEqual(products[0].want.tolist(), [[model.encode("f32", 33.0)], [model.nan_code("f32")]])
+        # A[i, k] = 16 i + k times the unit matrix.
+        a = np.array([[model.encode("f16", 16.0 * i + k) for k in range(16)] for i in range(16)], np.uint64)
+        b = np.array([[one if k == j else 0 for j in range(16)] for k in range(16)], np.uint64)
+        units = [
+            Product(16, 16, 16, layouts=(la, lb, "row", "row"), transpose_a=ta, transpose_b=tb, kind="integers",
+                    given=(a, b, np.zeros((16, 16), np.uint64)))
+            for (la, lb), ta, tb in itertools.product(layouts, (False, True), (False, True))
+        ]  # fmt: skip
+        for matmul in (False, True):
+            self.batch(units, 13, matmul=matmul)
+        np.testing.assert_array_equal(model.decode("f32", units[0].want), np.arange(256.0).reshape(16, 16))
+
     def test_scales(self) -> None:
         for matmul in (True, False):
             rng = np.random.default_rng(6)
