@@ -158,17 +158,19 @@ class BlockRunner::PageGuard {
 
 void BlockRunner::checkRace(const Thread& thread, const Inst& inst, const AccessShape& shape,
                             const Place& place) {
-  Access now;
-  now.inst = inst.id;
-  now.block = blockIndex_;
-  now.thread = linearId(thread);
-  now.phase = phase_;
-  now.isWrite = shape.isWrite;
-  const BarrierOrder& order =
-      place.object.window == Window::Workgroup ? workgroupOrder_ : globalOrder_;
+  const Order order = orderOf(thread, place.object.window);
+  const Access now = accessBy(thread, inst, shape.isWrite);
   if (auto other = place.object.history->record(place.offset, shape.bytes, now, order)) {
     reportRace(thread, inst, shape, place, *other);
   }
+}
+
+// What an access means for others, before it happens.
+void BlockRunner::noteAccess(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                             const Place& place) {
+  if (place.object.window == Window::Private) return;
+  if (place.object.history) checkRace(thread, inst, shape, place);
+  if (launch_.hasAtomics) touchAtomics(thread, inst, shape, place);
 }
 
 bool BlockRunner::readMemory(const Thread& thread, const Inst& inst, const AccessShape& shape,
@@ -176,7 +178,7 @@ bool BlockRunner::readMemory(const Thread& thread, const Inst& inst, const Acces
   Place place = resolve(thread, inst, shape, pointer, origins);
   if (!place.bytes) return false;
   PageGuard guard(launch_, place, shape.bytes);
-  if (place.object.history) checkRace(thread, inst, shape, place);
+  noteAccess(thread, inst, shape, place);
   std::memcpy(bytes, place.bytes, shape.bytes);
   std::memcpy(uninit, place.uninit, shape.bytes);
   return true;
@@ -188,7 +190,7 @@ bool BlockRunner::writeMemory(const Thread& thread, const Inst& inst, const Acce
   Place place = resolve(thread, inst, shape, pointer, origins);
   if (!place.bytes) return false;
   PageGuard guard(launch_, place, shape.bytes);
-  if (place.object.history) checkRace(thread, inst, shape, place);
+  noteAccess(thread, inst, shape, place);
   std::memcpy(place.bytes, bytes, shape.bytes);
   std::memcpy(place.uninit, uninit, shape.bytes);
   if (place.object.window == Window::Global) rememberUninitStore(thread, inst, shape, place);

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <bit>
-#include <span>
 #include <utility>
 
 namespace mtlc::interp {
@@ -21,6 +20,11 @@ bool AccessHistory::refine(Page& page, uint8_t granuleLog2) {
   if (!page.granules.empty()) {
     unsigned shift = page.granuleLog2 - granuleLog2;
     for (size_t i = 0; i < count; ++i) finer[i] = page.granules[i >> shift];
+    decltype(page.moreReads) moreReads;
+    for (const auto& [at, reads] : page.moreReads) {
+      for (size_t i = at << shift; i < (at + 1) << shift; ++i) moreReads[i] = reads;
+    }
+    page.moreReads = std::move(moreReads);
   }
   page.granules = std::move(finer);
   page.granuleLog2 = granuleLog2;
@@ -28,24 +32,28 @@ bool AccessHistory::refine(Page& page, uint8_t granuleLog2) {
 }
 
 // True if nothing orders `before` before `now`.
-bool AccessHistory::isUnordered(const Access& before, const Access& now,
-                                const BarrierOrder& order) const {
+bool AccessHistory::isUnordered(const Access& before, const Access& now, const Order& order) const {
   if (!before.exists()) return false;
-  if (before.block != now.block) return scope_ == Scope::Global;
-  return before.thread != now.thread && !order.isBefore(before.phase);
+  if (before.block != now.block) return scope_ == Scope::Global && !order.isBefore(before, now);
+  return before.thread != now.thread && !order.isBefore(before, now);
 }
 
 // Keeps a read, in the place of one that says no more: an ordered one first. Of two unordered ones
 // the second makes room if both are of another block (now the two stand for different blocks) or
-// may be ordered by a barrier earlier than this one.
-void AccessHistory::remember(Granule& granule, const Access& read,
-                             const BarrierOrder& order) const {
+// may be ordered by a barrier earlier than this one. With clocks nothing makes room.
+void AccessHistory::remember(Page& page, size_t at, const Access& read, const Order& order) {
+  Granule& granule = page.granules[at];
   for (Access& kept : granule.reads) {
     bool sameThread = kept.block == read.block && kept.thread == read.thread;
     if (!kept.exists() || sameThread || !isUnordered(kept, read, order)) {
       kept = read;
       return;
     }
+  }
+  if (order.hasClock()) {
+    auto [entry, isNew] = page.moreReads[at].insert_or_assign(order.threadOf(read), read);
+    if (isNew) budget_->take(2 * sizeof(*entry));
+    return;
   }
   const Access& first = granule.reads[0];
   Access& second = granule.reads[1];
@@ -54,7 +62,7 @@ void AccessHistory::remember(Granule& granule, const Access& read,
 }
 
 std::optional<Access> AccessHistory::record(uint64_t offset, uint32_t size, const Access& now,
-                                            const BarrierOrder& order) {
+                                            const Order& order) {
   std::optional<Access> race;
   while (size > 0) {  // Once, but for an access that straddles pages.
     uint32_t onPage =
@@ -67,8 +75,34 @@ std::optional<Access> AccessHistory::record(uint64_t offset, uint32_t size, cons
   return race;
 }
 
+std::optional<Access> AccessHistory::findRace(uint64_t offset, uint32_t size, const Access& now,
+                                              const Order& order) const {
+  for (uint64_t at = offset; at < offset + size; ++at) {
+    const Page& page = pages_[at / kPageBytes];
+    if (page.granules.empty()) continue;
+    if (auto race = raceWith(page, at % kPageBytes >> page.granuleLog2, now, order)) return race;
+  }
+  return std::nullopt;
+}
+
+std::optional<Access> AccessHistory::raceWith(const Page& page, size_t at, const Access& now,
+                                              const Order& order) const {
+  const Granule& granule = page.granules[at];
+  if (isUnordered(granule.write, now, order)) return granule.write;
+  if (!now.isWrite) return std::nullopt;
+  for (const Access& read : granule.reads) {
+    if (isUnordered(read, now, order)) return read;
+  }
+  if (auto more = page.moreReads.find(at); more != page.moreReads.end()) {
+    for (const auto& [thread, read] : more->second) {
+      if (isUnordered(read, now, order)) return read;
+    }
+  }
+  return std::nullopt;
+}
+
 std::optional<Access> AccessHistory::recordOnPage(uint64_t offset, uint32_t size, const Access& now,
-                                                  const BarrierOrder& order) {
+                                                  const Order& order) {
   if (budget_->exhausted()) return std::nullopt;
   Page& page = pages_[offset / kPageBytes];
   // The largest granules that the access is made of.
@@ -79,17 +113,14 @@ std::optional<Access> AccessHistory::recordOnPage(uint64_t offset, uint32_t size
   size_t first = offset % kPageBytes >> page.granuleLog2;
   size_t count = size_t{size} >> page.granuleLog2;
   std::optional<Access> race;
-  for (Granule& granule : std::span(page.granules).subspan(first, count)) {
-    if (!race && isUnordered(granule.write, now, order)) race = granule.write;
+  for (size_t at = first; at < first + count; ++at) {
+    if (!race) race = raceWith(page, at, now, order);
     if (!now.isWrite) {
-      remember(granule, now, order);
+      remember(page, at, now, order);
       continue;
     }
-    for (Access& read : granule.reads) {
-      if (!race && isUnordered(read, now, order)) race = read;
-      read = {};
-    }
-    granule.write = now;
+    page.granules[at] = {now, {}};
+    if (!page.moreReads.empty()) page.moreReads.erase(at);
   }
   return race;
 }

@@ -4,8 +4,6 @@
 #include <numeric>
 #include <utility>
 
-#include "mtlc/support/random.h"
-
 namespace mtlc::interp {
 namespace {
 
@@ -14,7 +12,7 @@ constexpr uint64_t kTimeSlice = 20'000;
 
 }  // namespace
 
-BlockRunner::BlockRunner(LaunchState& launch) : launch_(launch) {
+BlockRunner::BlockRunner(LaunchState& launch) : launch_(launch), workgroupAtomics_(&launch.budget) {
   threads_.resize(launch.blockThreads);
   for (uint64_t i = 0; i < launch.blockThreads; ++i) {
     threads_[i].id = unflatten(i, launch.spec.block);
@@ -45,23 +43,30 @@ BlockRunner::BlockRunner(LaunchState& launch) : launch_(launch) {
 }
 
 void BlockRunner::run(uint64_t blockIndex) {
-  startBlock(blockIndex);
-  while (!blockEnded_ && !launch_.stopped()) {
-    bool ready = false;
-    for (uint32_t index : turn_) {
-      if (threads_[index].status != ThreadStatus::Ready) continue;
-      runThread(index);
-      ready |= threads_[index].status == ThreadStatus::Ready;
-      if (launch_.stopped()) break;
-    }
-    if (launch_.stopped()) break;
-    if (collectivesWait_ && runCollectives()) continue;
-    if (!blockEnded_ && !ready && !openBarrier()) break;
+  start(blockIndex);
+  while (pass()) {
   }
+  finish();
+}
+
+bool BlockRunner::pass() {
+  if (launch_.hasAtomics) orderThreads();  // Anew in each pass.
+  bool ready = false;
+  for (uint32_t index : turn_) {
+    if (threads_[index].status != ThreadStatus::Ready) continue;
+    runThread(index);
+    ready |= threads_[index].status == ThreadStatus::Ready;
+    if (launch_.stopped()) return false;
+  }
+  if (collectivesWait_ && runCollectives()) return true;
+  return !blockEnded_ && (ready || openBarrier());
+}
+
+void BlockRunner::finish() {
   for (Thread& thread : threads_) endThread(thread, nullptr);
 }
 
-void BlockRunner::startBlock(uint64_t blockIndex) {
+void BlockRunner::start(uint64_t blockIndex) {
   blockIndex_ = blockIndex;
   blockId_ = unflatten(blockIndex, launch_.spec.grid);
   phase_ = 0;
@@ -80,15 +85,24 @@ void BlockRunner::startBlock(uint64_t blockIndex) {
     thread.status = ThreadStatus::Ready;
     thread.lastOp = nullptr;
   }
+  random_ = SplitMix64(launch_.spec.options.seed ^ (blockIndex_ + 1) * 0x9E3779B97F4A7C15);
+  std::iota(turn_.begin(), turn_.end(), 0);
   orderThreads();
+  if (launch_.hasClocks) startClocks();
 }
 
+// With a seed, in a random order.
 void BlockRunner::orderThreads() {
-  std::iota(turn_.begin(), turn_.end(), 0);
-  uint64_t seed = launch_.spec.options.seed;
-  if (seed == 0) return;
-  SplitMix64 random(seed ^ (blockIndex_ + 1) * 0x9E3779B97F4A7C15);
-  for (size_t i = turn_.size(); i > 1; --i) std::swap(turn_[i - 1], turn_[random.below(i)]);
+  if (launch_.spec.options.seed == 0) return;
+  for (size_t i = turn_.size(); i > 1; --i) std::swap(turn_[i - 1], turn_[random_.below(i)]);
+}
+
+// Operations that the thread may execute in this turn. With atomics and a seed the number is small
+// and random, so that threads interleave in many ways.
+uint64_t BlockRunner::timeSlice(const Thread& thread) {
+  uint64_t slice = kTimeSlice;
+  if (launch_.hasAtomics && launch_.spec.options.seed != 0) slice = random_.below(32);
+  return std::min(slice, launch_.spec.options.maxSteps - thread.steps);
 }
 
 // Gives the thread a state with the kernel's frame. False if there is no memory for it.
@@ -118,7 +132,7 @@ void BlockRunner::endThread(Thread& thread, const ir::Operation* at) {
 void BlockRunner::runThread(uint32_t index) {
   Thread& thread = threads_[index];
   if (!thread.state && !startThread(thread)) return;
-  const uint64_t quantum = std::min(kTimeSlice, launch_.spec.options.maxSteps - thread.steps);
+  const uint64_t quantum = timeSlice(thread);
   if (isTraced(thread)) {
     execute<true>(thread, quantum);
   } else {
@@ -158,6 +172,13 @@ bool BlockRunner::openBarrier() {
   if (barrier.regions & ir::kRegionWorkgroup) workgroupOrder_.pass(phase_, releases, acquires);
   if (barrier.regions & ir::kRegionGlobal) globalOrder_.pass(phase_, releases, acquires);
   ++phase_;
+  if (launch_.hasClocks) {
+    lanes_.clear();
+    for (Thread& thread : threads_) {
+      if (thread.status == ThreadStatus::AtBarrier) lanes_.push_back(&thread);
+    }
+    passTogether(lanes_, barrier.regions, releases, acquires, published_);
+  }
   for (Thread& thread : threads_) {
     if (thread.status == ThreadStatus::AtBarrier) thread.status = ThreadStatus::Ready;
   }

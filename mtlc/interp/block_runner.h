@@ -28,11 +28,14 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "mtlc/interp/access_history.h"
+#include "mtlc/interp/atomic_memory.h"
+#include "mtlc/interp/clock.h"
 #include "mtlc/interp/init_bits.h"
 #include "mtlc/interp/launch_state.h"
 #include "mtlc/interp/memory.h"
 #include "mtlc/interp/program.h"
 #include "mtlc/interp/tensor_math.h"
+#include "mtlc/support/random.h"
 
 namespace mtlc::interp {
 
@@ -79,6 +82,7 @@ struct Thread {
   Dim3 id;
   uint64_t steps = 0;
   ThreadStatus status = ThreadStatus::Ready;
+  std::unique_ptr<ThreadClock> clock;  // In kernels with clocks.
   // The barrier, collective or return that it stopped at.
   const ir::Operation* lastOp = nullptr;
 
@@ -98,8 +102,12 @@ class BlockRunner {
  public:
   explicit BlockRunner(LaunchState& launch);
 
-  // Runs one block to its end.
+  // Runs one block to its end: start(), pass() until it is false, finish().
   void run(uint64_t blockIndex);
+  void start(uint64_t blockIndex);
+  // Gives each thread a turn. False when the block has ended.
+  bool pass();
+  void finish();
 
   // Of all blocks so far.
   uint64_t instructions() const { return instructions_; }
@@ -141,14 +149,18 @@ class BlockRunner {
   class PageGuard;
 
   // block_runner.cc: scheduling and barriers.
-  void startBlock(uint64_t blockIndex);
   void orderThreads();
+  uint64_t timeSlice(const Thread& thread);
   bool startThread(Thread& thread);
   void endThread(Thread& thread, const ir::Operation* at);
   void runThread(uint32_t index);
   bool openBarrier();
   uint64_t linearId(const Thread& thread) const {
     return static_cast<uint64_t>(&thread - threads_.data());
+  }
+  // In the launch.
+  uint64_t globalId(const Thread& thread) const {
+    return blockIndex_ * launch_.blockThreads + linearId(thread);
   }
   bool isTraced(const Thread& thread) const {
     const std::optional<TraceRequest>& traced = launch_.spec.options.trace;
@@ -200,6 +212,34 @@ class BlockRunner {
   void gather(const ThreadState& state, const FunctionCode& code, const Edge& edge);
   void scatter(ThreadState& state, const FunctionCode& code, const Edge& edge, size_t base);
 
+  // atomics.cc: atomics, fences, and what orders memory in kernels that have clocks.
+  void startClocks();
+  Reach reachTo(const Thread& thread, uint64_t other) const;
+  void passTogether(Lanes lanes, uint8_t regions, bool releases, bool acquires,
+                    Knowledge& published);
+  // What the lanes did happens before what any of them does next, in all regions: what a tensor
+  // operation does on entry and on exit. Needs LaunchState::hasClocks.
+  void orderTogether(Lanes lanes);
+  void fence(const Thread& thread, ir::MemoryOrder order, ir::Scope scope, uint8_t regions);
+  Order orderOf(const Thread& thread, Window window) const;
+  Access accessBy(const Thread& thread, const Inst& inst, bool isWrite) const;
+  AtomicMemory& atomicsOf(const Place& place) {
+    return place.object.window == Window::Workgroup ? workgroupAtomics_ : launch_.globalAtomics;
+  }
+  void touchAtomics(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                    const Place& place);
+  void checkVisits(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                   const Place& place, const Location& location, const ir::AtomicAttr* atomic);
+  Location& visit(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                  const Place& place, const ir::AtomicAttr& atomic);
+  const Message& chooseStore(const Location& location, uint64_t oldest);
+  void readFrom(const Thread& thread, const Message& message, ir::MemoryOrder order,
+                ir::Scope scope);
+  void writeTo(const Thread& thread, Location& location, unsigned region, Reg value,
+               ir::MemoryOrder order, ir::Scope scope, const Message* replaced);
+  // `r` and `origins` are the current frame's.
+  Reg atomic(const Thread& thread, const Inst& inst, Reg* r, uint32_t* origins);
+
   // access.cc: loads and stores. `origins` are those of the current frame's registers.
   Reg load(const Thread& thread, const Inst& inst, Reg& pointer, uint32_t* origins);
   void store(const Thread& thread, const Inst& inst, Reg& pointer, Reg value,
@@ -218,6 +258,8 @@ class BlockRunner {
                    const uint32_t* origins, const void* bytes, const void* uninit);
   void checkRace(const Thread& thread, const Inst& inst, const AccessShape& shape,
                  const Place& place);
+  void noteAccess(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                  const Place& place);
   void rememberUninitStore(const Thread& thread, const Inst& inst, const AccessShape& shape,
                            const Place& place);
 
@@ -263,6 +305,13 @@ class BlockRunner {
   uint64_t phase_ = 0;  // Barriers passed in this block.
   BarrierOrder workgroupOrder_;
   BarrierOrder globalOrder_;
+  // In kernels with clocks: of sequentially consistent fences, of barriers, of workgroup memory.
+  std::vector<StoreOrder> scSubgroups_;
+  StoreOrder scWorkgroup_;
+  Knowledge published_;
+  AtomicMemory workgroupAtomics_;
+  SplitMix64 random_{0};
+
   bool blockEnded_ = false;       // By a fault.
   bool collectivesWait_ = false;  // A thread came to a collective since the last look.
   std::vector<Thread*> lanes_;    // Of runCollectives().

@@ -6,11 +6,11 @@
 
 #include "absl/strings/str_format.h"
 #include "mtlc/interp/block_runner.h"
+#include "mtlc/interp/combine.h"
 #include "mtlc/support/scalar_ops.h"
 
 namespace mtlc::interp {
 
-using ir::CombineKind;
 using ir::Opcode;
 
 // Runs every collective whose threads are all there; true if one was. Ends the block if threads of
@@ -101,41 +101,6 @@ void BlockRunner::collective(Lanes lanes, const Inst& inst) {
   }
 }
 
-namespace {
-
-Reg combine(const Inst& inst, Reg a, Reg b) {
-  const unsigned w = inst.width;
-  // Every bit of a result that depends on uninitialised ones may vary.
-  const uint64_t uninit = (a.uninit | b.uninit) != 0 ? scalar::mask(w) : 0;
-  switch (inst.op->combineKind()) {
-    case CombineKind::Add:
-      return {scalar::add(w, a.bits, b.bits), uninit};
-    case CombineKind::SMin:
-      return {scalar::smin(w, a.bits, b.bits), uninit};
-    case CombineKind::SMax:
-      return {scalar::smax(w, a.bits, b.bits), uninit};
-    case CombineKind::UMin:
-      return {scalar::umin(w, a.bits, b.bits), uninit};
-    case CombineKind::UMax:
-      return {scalar::umax(w, a.bits, b.bits), uninit};
-    case CombineKind::FAdd:
-      return {scalar::fadd(FloatKind::F32, a.bits, b.bits), uninit};
-    case CombineKind::FMin:
-      return {scalar::fmin(FloatKind::F32, a.bits, b.bits), uninit};
-    case CombineKind::FMax:
-      return {scalar::fmax(FloatKind::F32, a.bits, b.bits), uninit};
-    case CombineKind::Sub:
-    case CombineKind::And:
-    case CombineKind::Or:
-    case CombineKind::Xor:
-    case CombineKind::Exchange:
-      break;  // No reductions (V26).
-  }
-  return {};
-}
-
-}  // namespace
-
 // The lane is the same for all and names a live one, or else there is a fault and everyone keeps
 // its own value.
 void BlockRunner::subgroupBroadcast(Lanes lanes, const Inst& inst) {
@@ -200,7 +165,9 @@ void BlockRunner::subgroupCombine(Lanes lanes, const Inst& inst) {
   for (const Thread* thread : lanes) {
     const Reg own = slotOf(*thread, inst.a);
     if (own.uninit != 0 && origin == 0) origin = originOf(*thread, inst.a);
-    inclusive.push_back(inclusive.empty() ? own : combine(inst, inclusive.back(), own));
+    inclusive.push_back(inclusive.empty()
+                            ? own
+                            : combine(inst.op->combineKind(), inst.type, inclusive.back(), own));
   }
   for (size_t i = 0; i < lanes.size(); ++i) {
     Reg result = inclusive.back();

@@ -388,11 +388,23 @@ void BlockRunner::execute(Thread& thread, uint64_t quantum) {
         collectivesWait_ = true;
         return leave();
 
-      case Opcode::Fence:
+      case Opcode::Fence: {
+        const ir::FenceAttr attr = inst.op->fence();
+        fence(thread, attr.order, attr.scope, attr.regions);
+        if constexpr (kTrace) trace(inst, nullptr);
+        continue;
+      }
       case Opcode::AtomicLoad:
-      case Opcode::AtomicStore:
       case Opcode::AtomicRmw:
       case Opcode::AtomicCas:
+        r[inst.result] = atomic(thread, inst, r, origins);
+        if constexpr (kTrace) trace(inst, &r[inst.result]);
+        continue;
+      case Opcode::AtomicStore:
+        atomic(thread, inst, r, origins);
+        if constexpr (kTrace) trace(inst, nullptr);
+        continue;
+
       case Opcode::AsyncCopy:
       case Opcode::AsyncCommit:
       case Opcode::AsyncWait:

@@ -46,7 +46,12 @@ LaunchState::LaunchState(const Program& program, Memory& memory, const LaunchSpe
       gridBlocks(spec.grid.count()),
       budget(spec.options.maxMemoryBytes),
       faults(spec.options.maxFaults),
+      globalAtomics(&budget),
       parallel(spec.options.threads > 1) {
+  for (uint32_t index : program.reachableFrom(kernel)) {
+    hasAtomics |= program.function(index).hasAtomics;
+    hasClocks |= hasAtomics || program.function(index).hasTensors;
+  }
   if (!checks(FaultKind::Race)) return;
   histories.reserve(memory.bufferCount());
   for (BufferId id = 0; id < memory.bufferCount(); ++id) {
@@ -189,6 +194,37 @@ class BlockOrder {
   uint64_t offset_ = 0;
 };
 
+// Blocks that a device holds at once, when blocks may talk to each other.
+constexpr uint64_t kResidentBlocks = 8;
+
+// Runs all blocks on this host thread, a few at once: in turn, or as the seed says.
+template <typename Count>
+void runInterleaved(LaunchState& state, const BlockOrder& order, Count count) {
+  const uint64_t resident = std::min(kResidentBlocks, state.gridBlocks);
+  const uint64_t seed = state.spec.options.seed;
+  SplitMix64 random(seed);
+  std::vector<std::unique_ptr<BlockRunner>> runners;
+  for (uint64_t i = 0; i < resident; ++i) {
+    runners.push_back(std::make_unique<BlockRunner>(state));
+    runners.back()->start(order.at(i));
+  }
+  uint64_t next = resident;
+  uint64_t blocks = 0;  // Ended, not yet counted.
+  for (size_t turn = 0; !runners.empty(); ++turn) {
+    const size_t at = seed == 0 ? turn % runners.size() : random.below(runners.size());
+    BlockRunner& runner = *runners[at];
+    if (!state.stopped() && runner.pass()) continue;
+    runner.finish();
+    ++blocks;
+    if (!state.stopped() && next < state.gridBlocks) {
+      runner.start(order.at(next++));
+      continue;
+    }
+    count(runner, std::exchange(blocks, 0));
+    runners.erase(runners.begin() + static_cast<ptrdiff_t>(at));
+  }
+}
+
 }  // namespace
 
 absl::StatusOr<LaunchResult> launch(const Program& program, Memory& memory,
@@ -213,6 +249,14 @@ absl::StatusOr<LaunchResult> launch(const Program& program, Memory& memory,
   const BlockOrder order(state.gridBlocks, spec.options.seed);
   std::atomic<uint64_t> next{0};
   std::mutex mutex;
+  auto count = [&](const BlockRunner& runner, uint64_t blocks) {
+    std::lock_guard lock(mutex);
+    LaunchStats& stats = result.stats;
+    stats.blocks += blocks;
+    stats.threads += blocks * state.blockThreads;
+    stats.instructions += runner.instructions();
+    for (size_t i = 0; i < stats.byOpcode.size(); ++i) stats.byOpcode[i] += runner.byOpcode()[i];
+  };
   auto work = [&] {
     BlockRunner runner(state);
     uint64_t blocks = 0;
@@ -222,18 +266,17 @@ absl::StatusOr<LaunchResult> launch(const Program& program, Memory& memory,
       runner.run(order.at(position));
       ++blocks;
     }
-    std::lock_guard lock(mutex);
-    LaunchStats& stats = result.stats;
-    stats.blocks += blocks;
-    stats.threads += blocks * state.blockThreads;
-    stats.instructions += runner.instructions();
-    for (size_t i = 0; i < stats.byOpcode.size(); ++i) stats.byOpcode[i] += runner.byOpcode()[i];
+    count(runner, blocks);
   };
-  std::vector<std::thread> helpers;
-  const uint64_t wanted = std::min<uint64_t>(spec.options.threads, state.gridBlocks);
-  for (uint64_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
-  work();
-  for (std::thread& helper : helpers) helper.join();
+  if (state.hasAtomics) {
+    runInterleaved(state, order, count);
+  } else {
+    std::vector<std::thread> helpers;
+    const uint64_t wanted = std::min<uint64_t>(spec.options.threads, state.gridBlocks);
+    for (uint64_t i = 1; i < wanted; ++i) helpers.emplace_back(work);
+    work();
+    for (std::thread& helper : helpers) helper.join();
+  }
   result.stats.seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
   if (state.budget.exhausted()) return outOfMemory(spec);

@@ -11,6 +11,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "mtlc/interp/access_history.h"
+#include "mtlc/interp/atomic_memory.h"
 #include "mtlc/interp/budget.h"
 #include "mtlc/interp/interpreter.h"
 
@@ -77,6 +78,14 @@ struct LaunchState {
   std::vector<AccessHistory> histories;  // Of the buffers; empty without the race check.
   FaultLog faults;
   std::atomic<bool> stop{false};
+
+  // The kernel has atomics or fences: its blocks run interleaved, on one host thread.
+  bool hasAtomics = false;
+  // Clocks order accesses: with atomics, fences and tensor operations.
+  bool hasClocks = false;
+  AtomicMemory globalAtomics;
+  uint64_t locations = 0;  // Made so far, of all blocks.
+  StoreOrder scDevice;
 
   // With several host threads, one of these guards each page of a buffer: contents and history.
   bool parallel;

@@ -100,7 +100,7 @@ Edge Program::makeEdge(FunctionCode& code, const ir::Successor& successor) {
 
 // What `imm` holds:
 //   ptr.add         size of the element
-//   load, store     alignment
+//   load, store     alignment; atomic.* the same
 //   alloc.private   index into FunctionCode::privates
 //   alloc.workgroup index into workgroupAllocs()
 //   gpu.*           dimension: 0, 1, 2
@@ -179,10 +179,21 @@ Inst Program::decodeOp(FunctionCode& code, const ir::Operation& op) {
     case Form::AllocDynamic:
       break;
     case Form::Fence:
+      code.hasAtomics = true;
+      break;
     case Form::AtomicLoad:
     case Form::AtomicStore:
     case Form::AtomicRmw:
     case Form::AtomicCas:
+      code.hasAtomics = true;
+      inst.a = slot(0);
+      if (op.operandCount() > 1) inst.b = slot(1);
+      if (op.operandCount() > 2) inst.c = slot(2);
+      setType(op.elemType());
+      inst.bytes = static_cast<uint8_t>(op.elemType().bytes());
+      inst.space = op.operand(0)->type().space();
+      inst.imm = inst.bytes;
+      break;
     case Form::AsyncCopy:
     case Form::AsyncCommit:
     case Form::AsyncWait:
@@ -197,6 +208,7 @@ Inst Program::decodeOp(FunctionCode& code, const ir::Operation& op) {
     case Form::AccCommit:
       inst.imm = code.operandSlots.size();
       for (unsigned i = 0; i < op.operandCount(); ++i) code.operandSlots.push_back(slot(i));
+      code.hasTensors = true;
       break;
     case Form::SubgroupIndex:
       setType(op.resultType());

@@ -63,7 +63,10 @@ struct FunctionCode {
   std::vector<uint32_t> callees;  // Of each call.
   // Slots of the operands of tensor operations, which may be many: Inst::imm is the first.
   std::vector<uint32_t> operandSlots;
-  bool hasBarrier = false;                     // Itself, not through calls.
+  // Itself, not through calls.
+  bool hasBarrier = false;
+  bool hasAtomics = false;  // Or fences.
+  bool hasTensors = false;
   const ir::Operation* unsupported = nullptr;  // An operation that this build cannot execute.
 };
 

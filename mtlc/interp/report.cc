@@ -16,6 +16,10 @@ using ir::TypeKind;
 
 std::string accessWord(bool isWrite) { return isWrite ? "write" : "read"; }
 
+bool isAtomic(const Inst& inst) {
+  return inst.opcode >= ir::Opcode::AtomicLoad && inst.opcode <= ir::Opcode::AtomicCas;
+}
+
 // The space of the memory, or of the pointer where there is no memory.
 std::string_view spaceOf(ir::Space space, uint64_t address) {
   Window window = windowOf(address);
@@ -170,8 +174,24 @@ void BlockRunner::reportRace(const Thread& thread, const Inst& inst, const Acces
                                   toString(unflatten(other.block, launch_.spec.grid)), otherThread);
   std::string what = accessWord(other.isWrite != 0);
   if (otherInst.bytes != 0) what += " of " + bytesText(otherInst.bytes);
-  fault.args.push_back(absl::StrFormat("a %s by %s", what, who));
-  if (!sameBlock) {
+  const bool otherIsAtomic = isAtomic(otherInst);
+  fault.args.push_back(
+      absl::StrFormat("%s %s by %s", otherIsAtomic ? "an atomic" : "a", what, who));
+  if (isAtomic(inst)) fault.args[0] = "atomic " + fault.args[0];
+  if (isAtomic(inst) && otherIsAtomic) {
+    fault.args.push_back(
+        inst.bytes != otherInst.bytes
+            ? "atomic accesses of different sizes don't order each other: use one size"
+            : absl::StrFormat("the scopes %s and %s don't include both threads: use %s",
+                              ir::enumName(inst.op->atomic().scope),
+                              ir::enumName(otherInst.op->atomic().scope),
+                              sameBlock ? "workgroup" : "device"));
+  } else if (launch_.hasClocks) {
+    fault.args.push_back(absl::StrFormat(
+        "order the two: %sby a release after the first and an acquire before the second that reads "
+        "what was released, in scopes that include both threads",
+        sameBlock ? absl::StrFormat("by a barrier {%s}, or ", fault.space) : ""));
+  } else if (!sameBlock) {
     fault.args.push_back("nothing orders the blocks of a launch: give each its own memory");
   } else if (other.phase == phase_) {
     fault.args.push_back(absl::StrFormat("put a barrier {%s} between the two", fault.space));

@@ -49,20 +49,12 @@ class BlockRunner::TensorRun {
         op_(*inst.op) {}
 
   void run() {
-    orderScope();
+    runner_.orderTogether(lanes_);
     perform(operandsAgree() && operandsDefined() && scopeIsFull());
-    orderScope();
+    runner_.orderTogether(lanes_);
   }
 
  private:
-  // What the scope did before happens before what any of it does next.
-  void orderScope() {
-    if (op_.convergence() != ir::Convergence::Workgroup) return;
-    runner_.workgroupOrder_.pass(runner_.phase_, true, true);
-    runner_.globalOrder_.pass(runner_.phase_, true, true);
-    ++runner_.phase_;
-  }
-
   void perform(bool good) {
     switch (inst_.opcode) {
       case Opcode::TensorMma:
@@ -281,7 +273,6 @@ class BlockRunner::TensorRun {
 
   void recordAccesses() {
     for (const Side& side : sides_) {
-      if (!side.place.object.history) continue;
       for (const ByteRange& range : side.ranges) recordRange(side, range);
     }
   }
@@ -296,7 +287,7 @@ class BlockRunner::TensorRun {
       piece = std::min(piece, std::bit_floor(range.end - range.begin));
       AccessShape shape = side.shape;
       shape.bytes = static_cast<uint32_t>(piece);
-      runner_.checkRace(thread_, inst_, shape, place);
+      runner_.noteAccess(thread_, inst_, shape, place);
       range.begin += piece;
     }
   }
