@@ -382,12 +382,18 @@ TEST(TensorChecks, Races) {
       "  %first = cmp.eq %t, %n : i32\n  br %first, ^f, ^g\n^f:\n"
       "  store i32, %c0, %a : ptr<global>\n  jump ^g\n^g:\n";
   const std::string op = "  tensor.mma a=%a, b=%b, c=%c, d=%d {m16n8k16, a=f16, acc=f32}\n";
-  // Nothing orders the operation and threads of another subgroup.
+  // Of the same subgroup the operation orders what is before and after it.
+  TensorBench before(std::string(kWrite) + op + "  ret");
+  before.expectClean(31);
+  TensorBench after(op + std::string(kWrite) + "  ret");
+  after.expectClean(31);
+  // Nothing orders it and threads of another subgroup.
   auto inFirst = [&](std::string_view more) {
     return "  %half = cmp.ult %t, %c32 : i32\n" + std::string(more) +
            "  br %half, ^mma, ^out\n^mma:\n" + op + "  jump ^out\n^out:\n";
   };
   TensorBench other(inFirst(kWrite) + "  ret", {64, 1, 1});
+  other.expectClean(5);
   const std::string text = other.expect(DiagId::FaultRace, FaultKind::Race, 40);
   EXPECT_SAYS(text, "races with");
   TensorBench ordered(inFirst(std::string(kWrite) + "  barrier {global} seq_cst\n") + "  ret",
@@ -415,6 +421,65 @@ TEST(TensorChecks, Races) {
       "  %r = load f32, %d : ptr<global>\n  ret",
       {64, 1, 1});
   commit.expect(DiagId::FaultRace, FaultKind::Race);
+}
+
+// Thread 31 says with an atomic that its subgroup is done; the other one waits for that.
+TEST(TensorChecks, AtomicsOrderWhatTheScopeDid) {
+  auto body = [](std::string_view release, std::string_view acquire) {
+    return StrFormat(
+        "  %%half = cmp.ult %%t, %%c32 : i32\n  %%l31 = const 31 : i32\n  br %%half, ^mma, ^wait\n"
+        "^mma:\n  tensor.mma a=%%a, b=%%b, c=%%c, d=%%d {m16n8k16, a=f16, acc=f32}\n"
+        "  %%last = cmp.eq %%t, %%l31 : i32\n  br %%last, ^say, ^out\n"
+        "^say:\n  atomic.store i32, %%a, %%c1 : ptr<global> %s device\n  jump ^out\n"
+        "^wait:\n  %%v = atomic.load i32, %%a : ptr<global> %s device\n"
+        "  %%said = cmp.eq %%v, %%c1 : i32\n  br %%said, ^read, ^wait\n"
+        "^read:\n  %%r = load f32, %%d : ptr<global>\n  jump ^out\n^out:\n  ret",
+        release, acquire);
+  };
+  // The flag is a word that the product doesn't use.
+  auto flagged = [](std::string text) {
+    for (size_t at = 0; (at = text.find(", %a", at)) != text.npos;) text.replace(at, 4, ", %u0");
+    return "  %u0 = ptr.add %b, %kflag x i8 : ptr<global>\n" + text;
+  };
+  constexpr std::string_view kFlag = "  %kflag = const 2048 : i64\n";
+  TensorBench ordered(std::string(kFlag) + flagged(body("release", "acquire")), {64, 1, 1});
+  ordered.expectClean();
+  TensorBench relaxed(std::string(kFlag) + flagged(body("relaxed", "relaxed")), {64, 1, 1});
+  relaxed.expect(DiagId::FaultRace, FaultKind::Race);
+}
+
+// Blocks share the work: each does one region. The same result with any order and host threads.
+TEST(TensorChecks, RegionsOfManyBlocks) {
+  TensorBench bench(
+      "  %bx = gpu.block_id x : i32\n  %by = gpu.block_id y : i32\n  %row = mul %bx, %c16 : i32\n"
+      "  %col = mul %by, %c16 : i32\n"
+      "  tensor.matmul a=%a, b=%b, c=%c, d=%d, row=%row, col=%col, m=%n, n=%n, k=%n {m16n16k16, "
+      "a=i8, acc=i32, lda=30, ldb=30, ldc=30, ldd=30}\n  ret",
+      {7, 1, 1});
+  for (int i : {0, 1}) {
+    for (size_t j = 0; j < 900; ++j) {
+      bench.bench().memory.bytes(bench.buffers[i])[j] = static_cast<uint8_t>(j * 37 + 5 * i);
+    }
+  }
+  std::span<const uint8_t> a = bench.bench().memory.bytes(bench.buffers[0]);
+  std::span<const uint8_t> b = bench.bench().memory.bytes(bench.buffers[1]);
+  bench.bench().spec.grid = {3, 3, 1};
+  for (uint32_t threads : {1, 2, 4}) {
+    for (uint64_t seed : {0, 1}) {
+      bench.bench().spec.options.threads = threads;
+      bench.bench().spec.options.seed = seed;
+      bench.bench().memory.write(bench.buffers[3], Bytes(4096));
+      bench.expectClean(30);
+      const std::vector<int32_t> d = bench.bench().read<int32_t>(bench.buffers[3]);
+      for (size_t i = 0; i < 900; ++i) {
+        int32_t want = 0;
+        for (size_t q = 0; q < 30; ++q) {
+          want += static_cast<int8_t>(a[i / 30 * 30 + q]) * static_cast<int8_t>(b[i % 30 * 30 + q]);
+        }
+        ASSERT_EQ(d[i], want) << i;
+      }
+    }
+  }
 }
 
 TEST(TensorChecks, Transfers) {

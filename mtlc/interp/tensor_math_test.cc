@@ -179,6 +179,40 @@ TEST(TensorMath, UninitialisedBitsSpoilWhatTheyReach) {
   EXPECT_EQ(uninitD, uninitC);
 }
 
+TEST(TensorMath, UninitialisedScalesAndMasks) {
+  MmaProblem p = MmaProblem::wholeTile(desc(2, 2, 4, E::E4M3, E::F32));
+  p.desc.sparsity = ir::Sparsity::S1to2;
+  p.desc.aScale = ir::ScaleMode::Block16;
+  p.desc.aScaleFormat = E::UE4M3;
+  p.lda = 2;
+  p.ldsa = 1;
+  const Bytes a(4, 0x38), b(8, 0x38), c(16), masks(4, 0x01), scales(2, 0x38);
+  Bytes d(16), uninitD(16), uninitMasks(4), uninitScales(2);
+  auto run = [&] {
+    multiply(p,
+             {.a = {a},
+              .b = {b},
+              .c = {c},
+              .metadata = {masks, uninitMasks},
+              .scaleA = {scales, uninitScales},
+              .scaleB = {}},
+             {d, uninitD});
+    return valuesOf<uint32_t>(uninitD);
+  };
+  const std::vector<uint32_t> first = {~0u, ~0u, 0, 0}, second = {0, 0, ~0u, ~0u};
+  EXPECT_EQ(run(), std::vector<uint32_t>(4));
+  EXPECT_EQ(valuesOf<float>(d), std::vector<float>(4, 2));
+  uninitScales[0] = 0x80;  // Bit 7 of a ue4m3.
+  EXPECT_EQ(run(), std::vector<uint32_t>(4));
+  uninitScales[0] = 0x40;
+  EXPECT_EQ(run(), first);
+  uninitScales[0] = 0;
+  uninitMasks[3] = 0x04;  // Not of a group of two.
+  EXPECT_EQ(run(), std::vector<uint32_t>(4));
+  uninitMasks[3] = 0x02;
+  EXPECT_EQ(run(), second);
+}
+
 TEST(TensorMath, Masks) {
   MmaProblem p = MmaProblem::wholeTile(desc(2, 1, 5, E::F16, E::F32));
   p.desc.sparsity = ir::Sparsity::S2to4;
