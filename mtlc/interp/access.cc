@@ -169,6 +169,7 @@ void BlockRunner::checkRace(const Thread& thread, const Inst& inst, const Access
 void BlockRunner::noteAccess(const Thread& thread, const Inst& inst, const AccessShape& shape,
                              const Place& place) {
   if (place.object.window == Window::Private) return;
+  if (!openHomes_.empty() && meetsOpenHome(thread, inst, shape, place)) return;
   if (place.object.history) checkRace(thread, inst, shape, place);
   if (launch_.hasAtomics) touchAtomics(thread, inst, shape, place);
 }

@@ -76,6 +76,7 @@ void BlockRunner::start(uint64_t blockIndex) {
   collectivesWait_ = false;
   tiles_.clear();
   tileNumbers_.clear();
+  openHomes_.clear();
   for (WorkgroupObject& object : workgroup_) {
     std::fill(object.bytes.begin(), object.bytes.end(), kPoisonByte);
     std::fill(object.uninit.begin(), object.uninit.end(), 0xFF);

@@ -203,6 +203,17 @@ class BlockRunner {
   void tensorOperation(Lanes lanes, const Inst& inst);
   // The value of registers that hold the tile.
   uint64_t internTile(const Inst& begin, const TileHome& home);
+  // The home of a tile between `begin` and `commit`: nobody else may touch it.
+  struct OpenHome {
+    uint64_t tile;
+    const Inst* begin;
+    uint64_t address;
+    ByteRanges ranges;
+  };
+  void closeHome(uint64_t tile);
+  // Reports an access to such a home.
+  bool meetsOpenHome(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                     const Place& place);
 
   // execute.cc: the operations.
   template <bool kTrace>
@@ -317,6 +328,8 @@ class BlockRunner {
   std::vector<Thread*> lanes_;    // Of runCollectives().
 
   std::vector<TileHome> tiles_;  // Of this block; tile i + 1 is the i-th.
+  std::vector<OpenHome> openHomes_;
+  uint64_t actingTile_ = 0;  // The one that a tensor operation is working on.
   // By the operation, the address, and the leading dimension.
   absl::flat_hash_map<std::tuple<uint32_t, uint64_t, uint64_t>, uint64_t> tileNumbers_;
 

@@ -33,6 +33,9 @@ constexpr MatrixSlots kMatrices[] = {{Slot::A, Slot::Lda},       {Slot::B, Slot:
 // Dot products of this many terms count as one more executed operation.
 constexpr uint64_t kTermsPerStep = 1024;
 
+// Homes that are watched at a time.
+constexpr size_t kMaxOpenHomes = 4096;
+
 std::string bitsText(uint64_t bits) { return absl::StrFormat("0x%x", bits); }
 
 }  // namespace
@@ -51,6 +54,7 @@ class BlockRunner::TensorRun {
   void run() {
     runner_.orderTogether(lanes_);
     perform(operandsAgree() && operandsDefined() && scopeIsFull());
+    runner_.actingTile_ = 0;
     runner_.orderTogether(lanes_);
   }
 
@@ -73,6 +77,7 @@ class BlockRunner::TensorRun {
         if (const TileHome* home = good ? homeOf(slot(Slot::Tile)) : nullptr) epilogue(home);
         return giveTile(slot(Slot::Tile).bits);
       case Opcode::TensorAccCommit:
+        runner_.closeHome(runner_.operand(thread_, inst_, 0).bits);
         if (good) commit();
         return;
       case Opcode::TensorTransfer:
@@ -432,7 +437,8 @@ class BlockRunner::TensorRun {
   void giveTile(uint64_t tile) {
     for (Thread* lane : lanes_) setResult(*lane, inst_, {tile, 0});
   }
-  const TileHome* homeOf(Reg tile) const {
+  const TileHome* homeOf(Reg tile) {
+    runner_.actingTile_ = tile.bits;
     if (tile.bits == 0 || tile.bits > runner_.tiles_.size()) return nullptr;
     return &runner_.tiles_[tile.bits - 1];
   }
@@ -444,7 +450,12 @@ class BlockRunner::TensorRun {
     multiplication(p);
     if (!side(Slot::D)) return 0;
     const TileHome home{slot(Slot::D).bits, op_.slot(Slot::D)->type().space(), p};
-    return runner_.internTile(inst_, home);
+    const uint64_t tile = runner_.internTile(inst_, home);
+    runner_.closeHome(tile);
+    if (runner_.openHomes_.size() < kMaxOpenHomes) {
+      runner_.openHomes_.push_back({tile, &inst_, home.address, side(Slot::D)->ranges});
+    }
+    return tile;
   }
 
   void accumulate() {
@@ -563,6 +574,34 @@ class BlockRunner::TensorRun {
 
 void BlockRunner::tensorOperation(Lanes lanes, const Inst& inst) {
   TensorRun(*this, lanes, inst).run();
+}
+
+void BlockRunner::closeHome(uint64_t tile) {
+  std::erase_if(openHomes_, [&](const OpenHome& home) { return home.tile == tile; });
+}
+
+bool BlockRunner::meetsOpenHome(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                                const Place& place) {
+  for (const OpenHome& home : openHomes_) {
+    if (home.tile == actingTile_) continue;
+    const uint64_t begin = place.address - home.address, end = begin + shape.bytes;
+    // The first range that ends behind the access's begin; addresses before the home wrap around.
+    const auto range =
+        std::partition_point(home.ranges.begin(), home.ranges.end(), [&](const ByteRange& r) {
+          return static_cast<int64_t>(r.end) <= static_cast<int64_t>(begin);
+        });
+    if (range == home.ranges.end() ||
+        static_cast<int64_t>(range->begin) >= static_cast<int64_t>(end)) {
+      continue;
+    }
+    if (!launch_.isNewFault(FaultKind::Mem, {DiagId::FaultTensorHome, inst.id})) return true;
+    Fault fault =
+        accessFault(DiagId::FaultTensorHome, FaultKind::Mem, thread, inst, shape, place.address);
+    fault.notes.push_back({home.begin->op->loc(), "the tile begins here"});
+    launch_.faults.add(blockIndex_, std::move(fault));
+    return true;
+  }
+  return false;
 }
 
 // Equal homes of an operation have the same number, so that a loop needs no more tiles than places.

@@ -361,6 +361,50 @@ TEST(TensorChecks, Overlap) {
   home.expect(DiagId::FaultTensorOverlap, FaultKind::Mem, 480);
 }
 
+TEST(TensorChecks, HomesOfTiles) {
+  // `between` stands between begin and commit; D has rows of 8 in lines of 16 elements.
+  auto tile = [](std::string_view between, std::string_view after = "") {
+    return StrFormat(
+        "  %%t0 = tensor.acc.begin c=%%c, d=%%d {m16n8, acc=f32, ldd=16} : tile<16x8xf32>\n%s"
+        "  %%t1 = tensor.acc.mma tile=%%t0, a=%%a, b=%%b {m16n8k16, a=f16, acc=f32} : "
+        "tile<16x8xf32>\n  tensor.acc.commit %%t1\n%s  ret",
+        between, after);
+  };
+  constexpr std::string_view kLoad = "  %x = load f32, %dn : ptr<global>\n";
+  TensorBench load(tile(kLoad));
+  for (int32_t n : {32, 60, 15 * 64 + 32, 2048}) load.expectClean(n);  // Beside and behind it.
+  for (int32_t n : {0, 28, 64, 15 * 64 + 28}) {
+    const std::string text = load.expect(DiagId::FaultTensorHome, FaultKind::Mem, n);
+    EXPECT_SAYS(text, "read of 4 bytes at global address 0x");
+    EXPECT_SAYS(text, "the tile begins here");
+  }
+  TensorBench store(tile("  store f32, %one, %dn : ptr<global>\n"), {32, 1, 1});
+  store.bench().spec.options.checks &= static_cast<CheckMask>(~checkBit(FaultKind::Race));
+  store.expectClean(32);
+  EXPECT_SAYS(store.expect(DiagId::FaultTensorHome, FaultKind::Mem, 28), "write of 4 bytes");
+  TensorBench after(tile("", kLoad));
+  after.expectClean(0);
+  TensorBench operand(tile("  tensor.mma a=%a, b=%dn, c=%c, d=%c {m16n8k16, a=f16, acc=f32}\n"));
+  operand.expectClean(2048);
+  operand.expect(DiagId::FaultTensorHome, FaultKind::Mem, 0);
+  // A second tile with its rows between those of the first; and one in the same place.
+  auto two = [](std::string_view d) {
+    return StrFormat(
+        "  %%d8 = ptr.add %%d, %%l32 x i8 : ptr<global>\n"
+        "  %%t0 = tensor.acc.begin c=%%c, d=%%d {m16n8, acc=f32, ldd=16} : tile<16x8xf32>\n"
+        "  %%u0 = tensor.acc.begin c=%%c, d=%s {m16n8, acc=f32, ldd=16} : tile<16x8xf32>\n"
+        "  %%u1 = tensor.acc.epilogue tile=%%u0 {m16n8, element=f32} : tile<16x8xf32>\n"
+        "  tensor.acc.commit %%u1\n  tensor.acc.commit %%t0\n  ret",
+        d);
+  };
+  TensorBench apart(two("%d8"));
+  apart.expectClean();
+  TensorBench same(two("%d"));
+  const std::vector<Fault> faults = same.run();
+  ASSERT_FALSE(faults.empty());
+  for (const Fault& fault : faults) EXPECT_EQ(fault.id, DiagId::FaultTensorHome);
+}
+
 TEST(TensorChecks, Masks) {
   // Thread i sets the masks of row i / 2: 0x3 each, but for one.
   TensorBench bench(
