@@ -387,8 +387,13 @@ std::string printAsyncGroups(const ir::Module& module) {
   const AsyncGroups groups(calls);
   std::string out;
   for (const ir::Function& f : module.functions()) {
-    if (f.isDeclaration() || groups.atEntry(f.entry()).empty()) continue;
-    absl::StrAppend(&out, f.isKernel() ? "kernel @" : "func @", std::string(f.name()), "\n");
+    if (f.isDeclaration()) continue;
+    absl::StrAppend(&out, f.isKernel() ? "kernel @" : "func @", std::string(f.name()));
+    if (groups.atEntry(f.entry()).empty()) {
+      absl::StrAppend(&out, ": nothing in flight\n");
+      continue;
+    }
+    absl::StrAppend(&out, "\n");
     const BlockLabels labels(f);
     for (const ir::Block& block : f.blocks()) {
       absl::StrAppend(&out, "  ", labels[&block], ": ", groups.atEntry(&block).print(), "\n");

@@ -83,7 +83,7 @@ class AsyncGroups {
   std::vector<AsyncProblem> problems_;
 };
 
-// For each reached function with staging its blocks and their states.
+// For each function its blocks and their states, or that nothing is in flight.
 std::string printAsyncGroups(const ir::Module& module);
 
 }  // namespace mtlc::analysis

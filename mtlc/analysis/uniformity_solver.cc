@@ -146,6 +146,7 @@ void UniformitySolver::addControlEdges(const PostDominatorTree& postDominators) 
   for (uint32_t gate = postDominators.exit() + 1; gate < postDominators.size(); ++gate) {
     edge(blockNode(gate), branchNode(gate));
   }
+  const ForestOrder dominators(immediateDominators(cfg_.graph(), 0));
   std::vector<uint32_t> returned;
   for (uint32_t b = 0; b < cfg_.size(); ++b) {
     ir::Operation* term = cfg_.block(b)->terminator();
@@ -157,8 +158,13 @@ void UniformitySolver::addControlEdges(const PostDominatorTree& postDominators) 
       }
     }
     if (cfg_.preds(b).size() > 1) {
+      const uint32_t entry = onlyEntry(b, dominators, postDominators);
       for (uint32_t from : cfg_.preds(b)) {
-        edge(leadsOnlyTo(from, b) ? blockNode(from) : branchNode(from), joinNode(b));
+        if (leadsOnlyTo(from, b)) {
+          edge(blockNode(from), joinNode(b));
+        } else {
+          edge(from == entry ? blockNode(b) : branchNode(from), joinNode(b));
+        }
       }
     }
     if (term->opcode() == ir::Opcode::Ret && term->operandCount() > 0) {
@@ -169,6 +175,22 @@ void UniformitySolver::addControlEdges(const PostDominatorTree& postDominators) 
   if (cfg_.returns().size() > 1 && !allSame(returned, kNoNode)) {
     for (uint32_t b : cfg_.returns()) edge(blockNode(b), returnNode());
   }
+}
+
+// A loop entered straight from a branch: the block of that branch, if no other edge enters the loop
+// and all ways from the branch lead into it; else kNoNode. A block on the edge would then
+// post-dominate the branch, and whatever it is control-dependent on the header is, too: the header
+// speaks for it.
+uint32_t UniformitySolver::onlyEntry(uint32_t header, const ForestOrder& dominators,
+                                     const PostDominatorTree& postDominators) const {
+  if (postDominators.entryOf(header) != header) return kNoNode;
+  uint32_t entry = kNoNode;
+  for (uint32_t from : cfg_.preds(header)) {
+    if (dominators.isAncestor(header, from)) continue;  // A back edge.
+    if (entry != kNoNode) return kNoNode;
+    entry = from;
+  }
+  return entry != kNoNode && postDominators.postDominates(header, entry) ? entry : kNoNode;
 }
 
 bool UniformitySolver::leadsOnlyTo(uint32_t from, uint32_t to) const {

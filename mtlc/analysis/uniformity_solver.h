@@ -85,6 +85,8 @@ class UniformitySolver {
   void addMergeEdges();
   void addOperation(ir::Operation& op, uint32_t block, const SummaryOf& summaryOf);
   void addMemoryAccess(ir::Operation& op, uint32_t block);
+  uint32_t onlyEntry(uint32_t header, const ForestOrder& dominators,
+                     const PostDominatorTree& postDominators) const;
   bool leadsOnlyTo(uint32_t from, uint32_t to) const;
   bool allSame(std::span<const uint32_t> nodes, uint32_t except) const;
   void edge(uint32_t from, uint32_t to) {
