@@ -108,14 +108,16 @@ namespace {
 struct LoopSummary {
   struct Exit {
     uint32_t from, to;
-    Relation way;  // From the header, within the last round.
+    Relation way{};  // From the header, within the last round.
   };
   Relation round;                 // From the header back to it.
   std::optional<uint64_t> count;  // How often the back edge is taken.
   Relation anyRound;              // From the states on entry to those of all rounds.
+  Relation bodyRounds;            // … to those of the rounds that go on past the header.
   Relation lastRound;             // … to those of the round in which the loop is left.
   std::vector<Exit> exits;
   uint32_t latch = kNoNode;  // One of them.
+  bool oneLatch = true;
 };
 
 // A step on a level of the loop forest: a block, or a whole loop inside.
@@ -186,6 +188,7 @@ struct AsyncGroups::Solver {
   //   join(into, from)      two ways meet
   //   apply(value, relation)
   //   visit(block, value)   the value at the entry of a block of this level
+  //   onward(block, value)  … for the ways that go on from it within the level
   //   enter(loop, value)    … at the header of a loop in it
   //   back(from, value)     an edge to the level's header
   //   leave(from, to, value), finish(block, value)   an edge out of the level; a return
@@ -219,7 +222,7 @@ struct AsyncGroups::Solver {
       const LevelNode node = nodes[i];
       if (node.loop == kNoNode) {
         client.visit(node.block, at[i]);
-        const Value out = client.apply(at[i], f.blocks[node.block]);
+        const Value out = client.apply(client.onward(node.block, at[i]), f.blocks[node.block]);
         if (f.cfg.succs(node.block).empty()) client.finish(node.block, out);
         for (uint32_t to : f.cfg.succs(node.block)) edge(node.block, to, out);
         continue;
@@ -241,9 +244,11 @@ struct AsyncGroups::Solver {
     static void join(Relation& into, const Relation& from) { into = into.either(from); }
     static Relation apply(const Relation& in, const Relation& next) { return in.then(next); }
     void visit(uint32_t, const Relation&) {}
+    static const Relation& onward(uint32_t, const Relation& in) { return in; }
     void enter(uint32_t, const Relation&) {}
     void back(uint32_t from, const Relation& out) {
       loop->round = loop->round.either(out);
+      loop->oneLatch = loop->oneLatch && (loop->latch == kNoNode || loop->latch == from);
       loop->latch = from;
     }
     void leave(uint32_t from, uint32_t to, const Relation& out) {
@@ -271,14 +276,39 @@ struct AsyncGroups::Solver {
       LoopSummary& summary = f.loopSummaries[loop];
       Summary client{&summary, nullptr};
       walk(loop, Relation::identity(), client);
-      if (!summary.round.isIdentity()) summary.count = constantBackEdges(f.loops, f.slots, loop);
+      if (!summary.round.isIdentity() && summary.oneLatch && summary.exits.size() == 1) {
+        summary.count =
+            constantBackEdges(f.loops, f.slots, loop, summary.latch, summary.exits[0].from);
+      }
+      joinExits(summary.exits);
       // Without a count every number of rounds is possible; there are few states, so few rounds
       // show them all.
       summary.anyRound = summary.round.upTo(summary.count.value_or(kStates));
       summary.lastRound = summary.count ? summary.round.power(*summary.count) : summary.anyRound;
+      // A test in the header ends the last round there.
+      summary.bodyRounds = summary.anyRound;
+      if (summary.count && summary.exits[0].from == f.loops[loop].header) {
+        summary.bodyRounds =
+            *summary.count == 0 ? Relation() : summary.round.upTo(*summary.count - 1);
+      }
     }
     Summary client{nullptr, &f.whole};
     walk(kNoNode, Relation::identity(), client);
+  }
+
+  // Exits that lead to one place become one: loops around this one see each target once.
+  static void joinExits(std::vector<LoopSummary::Exit>& exits) {
+    std::stable_sort(exits.begin(), exits.end(),
+                     [](const auto& a, const auto& b) { return a.to < b.to; });
+    size_t kept = 0;
+    for (size_t i = 0; i < exits.size(); ++i) {
+      if (kept > 0 && exits[kept - 1].to == exits[i].to) {
+        exits[kept - 1].way = exits[kept - 1].way.either(exits[i].way);
+      } else {
+        exits[kept++] = exits[i];
+      }
+    }
+    exits.resize(kept);
   }
 
   // The states that occur, from the outside in, and what is wrong with them.
@@ -286,9 +316,12 @@ struct AsyncGroups::Solver {
     using Value = uint32_t;
     Solver& solver;
     std::vector<uint32_t>& entered;  // By loop.
+    uint32_t header = kNoNode;       // Of the loop that is walked,
+    uint32_t body = 0;               // and the states there in rounds that go on past it.
     static void join(uint32_t& into, uint32_t from) { into |= from; }
     static uint32_t apply(uint32_t in, const Relation& next) { return next.apply(in); }
     void visit(uint32_t block, uint32_t in) { solver.visitBlock(block, in); }
+    uint32_t onward(uint32_t block, uint32_t in) const { return block == header ? body : in; }
     void enter(uint32_t loop, uint32_t in) { entered[loop] = in; }
     void back(uint32_t, uint32_t) {}
     void leave(uint32_t, uint32_t, uint32_t) {}
@@ -303,6 +336,8 @@ struct AsyncGroups::Solver {
       if (entered[loop] == 0) continue;
       const LoopSummary& summary = f.loopSummaries[loop];
       checkLoop(loop, entered[loop]);
+      client.header = f.loops[loop].header;
+      client.body = summary.bodyRounds.apply(entered[loop]);
       walk(loop, summary.anyRound.apply(entered[loop]), client);
     }
   }

@@ -314,6 +314,14 @@ class DeviceVerifier {
           note = "one home is named here";
           noteAt = p.other->loc();
           break;
+        case TileProblem::Kind::TooFar:
+          what = absl::StrFormat(
+              "%s, with the others of this function, is held through more blocks than can be "
+              "followed",
+              name);
+          hint = "commit tiles sooner, or hold fewer at a time";
+          note = "it is made here";
+          break;
         case TileProblem::Kind::HomeTouched:
           what = absl::StrFormat("%s accesses the home of %s while the tile is held",
                                  p.op->info().mnemonic, name);

@@ -252,10 +252,17 @@ std::optional<uint64_t> countBackEdges(ir::Opcode compare, unsigned width, uint6
   __int128 distance;
   const __int128 gap = value(bound) - value(first);
   switch (compare) {
-    case Opcode::CmpNe:
+    case Opcode::CmpNe: {
       if (gap == 0) return 0;
-      if (stride == 0 || gap % stride != 0 || gap / stride < 0) return std::nullopt;
-      return static_cast<uint64_t>(gap / stride);
+      if (stride == 0) return std::nullopt;
+      // The comparison has no sign: the way must not wrap as signed numbers or as unsigned ones.
+      const __int128 signedGap = static_cast<__int128>(ir::signExtend(bound, width)) -
+                                 static_cast<__int128>(ir::signExtend(first, width));
+      for (const __int128 g : {gap, signedGap}) {
+        if (g % stride == 0 && g / stride > 0) return static_cast<uint64_t>(g / stride);
+      }
+      return std::nullopt;
+    }
     case Opcode::CmpSlt:
     case Opcode::CmpUlt:
       distance = gap;

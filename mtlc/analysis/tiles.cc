@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
@@ -10,6 +11,9 @@
 
 namespace mtlc::analysis {
 namespace {
+
+// Pairs of a tile and a block that it is held through, in one function. Real ones stay far below.
+constexpr uint64_t kMaxBlocksFollowed = 2'000'000;
 
 bool accesses(const ir::Use& use) {
   const ir::Operation& op = *use.owner();
@@ -54,6 +58,15 @@ struct Tiles::Solver {
     uint32_t block;
     uint32_t edge = kEnd;
   };
+  // The places of use of the current tile, in the order of the text.
+  struct Place {
+    uint32_t block;
+    uint32_t position;
+    const ir::Operation* op;
+    friend bool operator<(const Place& a, const Place& b) {
+      return std::pair(a.block, a.position) < std::pair(b.block, b.position);
+    }
+  };
   static constexpr uint32_t kEnd = ~0u;
   static constexpr uint32_t kBeforeAll = 0;  // Operations have positions from 1 on.
 
@@ -63,6 +76,9 @@ struct Tiles::Solver {
   std::vector<const ir::Value*> values;
   std::vector<Range> ranges;
   std::vector<uint32_t> seenLive, seenConsumed;  // By block: number of the tile, plus 1.
+  std::vector<Place> places;
+  uint64_t budget = kMaxBlocksFollowed;
+  bool gaveUp = false;
   uint32_t current = 0;
   bool reported = false;  // Of the current tile: one problem each is enough.
 
@@ -102,6 +118,22 @@ struct Tiles::Solver {
     return v->isBlockArg() ? kBeforeAll : v->def()->scratch;
   }
 
+  void findPlaces(const ir::Value* v) {
+    places.clear();
+    for (const ir::Use* u = v->firstUse(); u; u = u->next()) {
+      const ir::Operation* op = u->owner();
+      const uint32_t block = cfg.index(op->block());
+      if (block != kNoNode) places.push_back({block, op->scratch, op});
+    }
+    std::sort(places.begin(), places.end());
+  }
+  std::span<const Place> placesIn(uint32_t block) const {
+    auto first = std::lower_bound(places.begin(), places.end(), Place{block, 0, nullptr});
+    auto last = first;
+    while (last != places.end() && last->block == block) ++last;
+    return {first, last};
+  }
+
   // How often an edge passes the tile on.
   static unsigned passes(const ir::Operation& term, unsigned edge, const ir::Value* v) {
     const ir::Successor& s = term.successor(edge);
@@ -122,12 +154,19 @@ struct Tiles::Solver {
         return;
       }
     }
+    if (gaveUp) return;
+    findPlaces(v);
     std::vector<Consumption> consumed;
     std::vector<uint32_t> work;
     followLive(v, home, definedAt(v), work, consumed);
     while (!work.empty()) {
       const uint32_t b = work.back();
       work.pop_back();
+      if (budget-- == 0) {
+        report(TileProblem::Kind::TooFar, v, cfg.block(b)->front(), nullptr);
+        gaveUp = true;
+        return;
+      }
       if (b == home) {
         // Around a loop to its own definition.
         report(TileProblem::Kind::NotConsumed, v, v->isBlockArg() ? nullptr : v->def(), nullptr);
@@ -138,7 +177,12 @@ struct Tiles::Solver {
     // With one place of use, a second time means going round a loop that the definition is not in.
     const bool onePlace = v->hasOneUse();
     if (onePlace && !consumed.empty()) {
-      const uint32_t loop = loops->loopOf(consumed[0].block);
+      uint32_t loop = loops->loopOf(consumed[0].block);
+      if (consumed[0].edge != kEnd) {
+        // An edge that leaves a loop is not taken again in it.
+        const uint32_t to = cfg.succs(consumed[0].block)[consumed[0].edge];
+        while (loop != kNoNode && !loops->contains(loop, to)) loop = (*loops)[loop].parent;
+      }
       if (loop == kNoNode || loops->contains(loop, home)) return;
       const ir::Operation* user = v->firstUse()->owner();
       report(TileProblem::Kind::Twice, v, user, user);
@@ -153,14 +197,13 @@ struct Tiles::Solver {
     const ir::Block* block = cfg.block(b);
     const ir::Operation* first = nullptr;
     const ir::Operation* second = nullptr;
-    for (const ir::Use* u = v->firstUse(); u; u = u->next()) {
-      const ir::Operation* op = u->owner();
-      if (op->block() != block || op->isTerminator() || op->scratch <= from) continue;
-      if (!first || op->scratch < first->scratch) {
-        second = first;
-        first = op;
-      } else if (!second || op->scratch < second->scratch) {
-        second = op;
+    for (const Place& p : placesIn(b)) {
+      if (p.op->isTerminator() || p.position <= from) continue;
+      if (!first) {
+        first = p.op;
+      } else {
+        second = p.op;
+        break;
       }
     }
     if (second) report(TileProblem::Kind::Twice, v, second, first);
@@ -194,10 +237,6 @@ struct Tiles::Solver {
 
   // After a use, no other may follow before the tile is defined again.
   void followConsumed(const ir::Value* v, uint32_t home, const Consumption& from) {
-    absl::flat_hash_map<uint32_t, const ir::Operation*> users;
-    for (const ir::Use* u = v->firstUse(); u; u = u->next()) {
-      users.emplace(cfg.index(u->owner()->block()), u->owner());
-    }
     std::vector<uint32_t> work;
     auto reach = [&](uint32_t to) {
       if (to == home || seenConsumed[to] == current) return;
@@ -215,9 +254,13 @@ struct Tiles::Solver {
     while (!work.empty() && !reported) {
       const uint32_t b = work.back();
       work.pop_back();
-      auto it = users.find(b);
-      if (it != users.end()) {
-        report(TileProblem::Kind::Twice, v, it->second, nullptr);
+      if (const std::span<const Place> again = placesIn(b); !again.empty()) {
+        report(TileProblem::Kind::Twice, v, again[0].op, nullptr);
+        return;
+      }
+      if (budget-- == 0) {
+        report(TileProblem::Kind::TooFar, v, cfg.block(b)->front(), nullptr);
+        gaveUp = true;
         return;
       }
       push(b);
@@ -286,6 +329,16 @@ struct Tiles::Solver {
       held[{pointer, r.block}].push_back(r);
       pointers.push_back(pointer);
     }
+    for (auto& [key, list] : held) {
+      std::sort(list.begin(), list.end(),
+                [](const Range& a, const Range& b) { return a.from < b.from; });
+      for (size_t i = 1; i < list.size(); ++i) {
+        if (list[i - 1].to > list[i].to) {
+          list[i].to = list[i - 1].to;
+          list[i].tile = list[i - 1].tile;
+        }
+      }
+    }
     std::sort(pointers.begin(), pointers.end());
     pointers.erase(std::unique(pointers.begin(), pointers.end()), pointers.end());
     size_t before = tiles.problems_.size();
@@ -294,21 +347,28 @@ struct Tiles::Solver {
         if (!accesses(*u) || !cfg.reachable(u->owner()->block())) continue;
         auto it = held.find({pointer, cfg.index(u->owner()->block())});
         if (it == held.end()) continue;
-        for (const Range& r : it->second) {
-          if (u->owner()->scratch > r.from && u->owner()->scratch <= r.to) {
-            reported = false;
-            report(TileProblem::Kind::HomeTouched, r.tile, u->owner(), tiles.home(r.tile));
-            break;
-          }
-        }
+        // Of the ranges that begin before the access, the one that ends last.
+        const uint32_t position = u->owner()->scratch;
+        auto after = std::lower_bound(it->second.begin(), it->second.end(), position,
+                                      [](const Range& r, uint32_t p) { return r.from < p; });
+        if (after == it->second.begin()) continue;
+        const Range& r = *std::prev(after);
+        if (position > r.to) continue;
+        reported = false;
+        report(TileProblem::Kind::HomeTouched, r.tile, u->owner(), tiles.home(r.tile));
       }
     }
-    // The pointers were sorted by address: bring what was found into the order of the text.
-    std::sort(tiles.problems_.begin() + static_cast<ptrdiff_t>(before), tiles.problems_.end(),
-              [&](const TileProblem& a, const TileProblem& b) {
-                return std::pair(cfg.index(a.op->block()), a.op->scratch) <
-                       std::pair(cfg.index(b.op->block()), b.op->scratch);
-              });
+    // The pointers were sorted by address: bring what was found into the order of the text, each
+    // operation once, however many of its operands are that home.
+    auto first = tiles.problems_.begin() + static_cast<ptrdiff_t>(before);
+    std::sort(first, tiles.problems_.end(), [&](const TileProblem& a, const TileProblem& b) {
+      return std::pair(cfg.index(a.op->block()), a.op->scratch) <
+             std::pair(cfg.index(b.op->block()), b.op->scratch);
+    });
+    tiles.problems_.erase(
+        std::unique(first, tiles.problems_.end(),
+                    [](const TileProblem& a, const TileProblem& b) { return a.op == b.op; }),
+        tiles.problems_.end());
   }
 };
 

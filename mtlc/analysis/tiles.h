@@ -19,6 +19,8 @@ struct TileProblem {
     HomesDiffer,  // `op` is a terminator that passes the tile where others pass one whose home is
                   // that of `other`.
     HomeTouched,  // `op` accesses the home of the tile while it is held.
+    TooFar,       // The tiles of the function are held through too many blocks to follow; `op` is
+                  // where this one was given up.
   };
   Kind kind;
   const ir::Value* tile;
@@ -27,7 +29,8 @@ struct TileProblem {
 };
 
 // The tiles of one function. A snapshot; linear for tiles that are consumed in the block that makes
-// them, and for each other one in the blocks that it lives through.
+// them, and for each other one in the blocks that it lives through, up to a limit on all of them
+// together that only input made to exceed it meets.
 class Tiles {
  public:
   explicit Tiles(const ir::Function& function);

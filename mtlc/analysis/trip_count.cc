@@ -16,16 +16,14 @@ class Matcher {
   Matcher(const LoopForest& loops, const PrivateSlots& slots, uint32_t loop)
       : loops_(loops), slots_(slots), cfg_(loops.cfg()), loop_(loop) {}
 
-  std::optional<uint64_t> match() {
+  std::optional<uint64_t> match(uint32_t latch, uint32_t at) {
     if (loops_[loop_].irreducible) return std::nullopt;
-    const std::vector<uint32_t> latches = loops_.latches(loop_);
-    const std::vector<ir::Successor*> exits = loops_.exits(loop_);
-    if (latches.size() != 1 || exits.size() != 1) return std::nullopt;
     header_ = loops_[loop_].header;
-    latch_ = latches[0];
-    const ir::Operation* branch = exits[0]->owner();
-    const uint32_t at = cfg_.index(branch->block());
+    latch_ = latch;
     if (at != header_ && at != latch_) return std::nullopt;
+    const ir::Operation* branch = cfg_.block(at)->terminator();
+    if (branch->form() != ir::Form::Branch) return std::nullopt;
+    const bool exitsFirst = !loops_.contains(loop_, cfg_.index(branch->successor(0).block()));
     // The latch must have one edge to the header, or the count is of no use.
     const ir::Operation* compare =
         see(branch->operand(0)).value ? see(branch->operand(0)).value->def() : nullptr;
@@ -42,7 +40,7 @@ class Matcher {
       opcode = ir::swappedCompare(opcode);
     }
     if (!bound || !tested.known()) return std::nullopt;
-    if (exits[0]->index() == 0) opcode = ir::invertedCompare(opcode);
+    if (exitsFirst) opcode = ir::invertedCompare(opcode);
     const unsigned width = compare->operand(0)->type().bits();
     const uint64_t mask = compare->operand(0)->type().mask();
 
@@ -158,8 +156,17 @@ class Matcher {
 }  // namespace
 
 std::optional<uint64_t> constantBackEdges(const LoopForest& loops, const PrivateSlots& slots,
+                                          uint32_t loop, uint32_t latch, uint32_t exitBlock) {
+  return Matcher(loops, slots, loop).match(latch, exitBlock);
+}
+
+std::optional<uint64_t> constantBackEdges(const LoopForest& loops, const PrivateSlots& slots,
                                           uint32_t loop) {
-  return Matcher(loops, slots, loop).match();
+  const std::vector<uint32_t> latches = loops.latches(loop);
+  const std::vector<ir::Successor*> exits = loops.exits(loop);
+  if (latches.size() != 1 || exits.size() != 1) return std::nullopt;
+  return constantBackEdges(loops, slots, loop, latches[0],
+                           loops.cfg().index(exits[0]->owner()->block()));
 }
 
 }  // namespace mtlc::analysis

@@ -17,6 +17,11 @@ namespace mtlc::analysis {
 std::optional<uint64_t> constantBackEdges(const LoopForest& loops, const PrivateSlots& slots,
                                           uint32_t loop);
 
+// The same without a walk over the loop, for callers who know its only latch and the block of its
+// only exit edge.
+std::optional<uint64_t> constantBackEdges(const LoopForest& loops, const PrivateSlots& slots,
+                                          uint32_t loop, uint32_t latch, uint32_t exitBlock);
+
 }  // namespace mtlc::analysis
 
 #endif  // MTLC_ANALYSIS_TRIP_COUNT_H_
