@@ -109,11 +109,10 @@ bool BlockRunner::findObject(const Thread& thread, ir::Space space, uint64_t add
 
 // Finds the memory of an access, or reports why there is none; then the place has no bytes.
 BlockRunner::Place BlockRunner::resolve(const Thread& thread, const Inst& inst,
-                                        const AccessShape& shape, Reg& pointer,
-                                        const uint32_t* origins) {
+                                        const AccessShape& shape, Reg& pointer, uint32_t origin) {
   Place place;
   if (pointer.uninit != 0) [[unlikely]] {
-    reportUninitAddress(thread, inst, shape, origins[inst.a]);
+    reportUninitAddress(thread, inst, shape, origin);
     pointer.uninit = 0;  // Said once.
     return place;
   }
@@ -170,13 +169,14 @@ void BlockRunner::noteAccess(const Thread& thread, const Inst& inst, const Acces
                              const Place& place) {
   if (place.object.window == Window::Private) return;
   if (!openHomes_.empty() && meetsOpenHome(thread, inst, shape, place)) return;
+  if (meetsCopyUnderWay(thread, inst, shape, place)) return;  // A race beside that says no more.
   if (place.object.history) checkRace(thread, inst, shape, place);
   if (launch_.hasAtomics) touchAtomics(thread, inst, shape, place);
 }
 
 bool BlockRunner::readMemory(const Thread& thread, const Inst& inst, const AccessShape& shape,
-                             Reg& pointer, const uint32_t* origins, void* bytes, void* uninit) {
-  Place place = resolve(thread, inst, shape, pointer, origins);
+                             Reg& pointer, uint32_t origin, void* bytes, void* uninit) {
+  Place place = resolve(thread, inst, shape, pointer, origin);
   if (!place.bytes) return false;
   PageGuard guard(launch_, place, shape.bytes);
   noteAccess(thread, inst, shape, place);
@@ -186,9 +186,9 @@ bool BlockRunner::readMemory(const Thread& thread, const Inst& inst, const Acces
 }
 
 bool BlockRunner::writeMemory(const Thread& thread, const Inst& inst, const AccessShape& shape,
-                              Reg& pointer, const uint32_t* origins, const void* bytes,
+                              Reg& pointer, uint32_t origin, const void* bytes,
                               const void* uninit) {
-  Place place = resolve(thread, inst, shape, pointer, origins);
+  Place place = resolve(thread, inst, shape, pointer, origin);
   if (!place.bytes) return false;
   PageGuard guard(launch_, place, shape.bytes);
   noteAccess(thread, inst, shape, place);
@@ -201,7 +201,8 @@ bool BlockRunner::writeMemory(const Thread& thread, const Inst& inst, const Acce
 Reg BlockRunner::load(const Thread& thread, const Inst& inst, Reg& pointer, uint32_t* origins) {
   Reg value;
   const AccessShape shape{inst.space, false, inst.bytes, inst.imm};
-  if (!readMemory(thread, inst, shape, pointer, origins, &value.bits, &value.uninit)) return {};
+  if (!readMemory(thread, inst, shape, pointer, origins[inst.a], &value.bits, &value.uninit))
+    return {};
   if (inst.type == ir::TypeKind::I1) {  // Any byte but 0 is true.
     value = {value.bits != 0, value.uninit != 0};
   }
@@ -214,7 +215,7 @@ Reg BlockRunner::load(const Thread& thread, const Inst& inst, Reg& pointer, uint
 void BlockRunner::store(const Thread& thread, const Inst& inst, Reg& pointer, Reg value,
                         const uint32_t* origins) {
   const AccessShape shape{inst.space, true, inst.bytes, inst.imm};
-  writeMemory(thread, inst, shape, pointer, origins, &value.bits, &value.uninit);
+  writeMemory(thread, inst, shape, pointer, origins[inst.a], &value.bits, &value.uninit);
 }
 
 // For checkReadBack().

@@ -251,7 +251,7 @@ void BlockRunner::writeTo(const Thread& thread, Location& location, unsigned reg
 Reg BlockRunner::atomic(const Thread& thread, const Inst& inst, Reg* r, uint32_t* origins) {
   const ir::AtomicAttr attr = inst.op->atomic();
   AccessShape shape{inst.space, inst.opcode != Opcode::AtomicLoad, inst.bytes, inst.imm};
-  const Place place = resolve(thread, inst, shape, r[inst.a], origins);
+  const Place place = resolve(thread, inst, shape, r[inst.a], origins[inst.a]);
   if (!place.bytes) return {};
   const Reg b = r[inst.b];
   const Reg c = r[inst.c];
@@ -281,6 +281,7 @@ Reg BlockRunner::atomic(const Thread& thread, const Inst& inst, Reg* r, uint32_t
       break;
   }
 
+  if (place.object.window != Window::Private) meetsCopyUnderWay(thread, inst, shape, place);
   Reg result = last;
   if (place.object.window != Window::Private) {  // Which nobody else can see.
     // A sequentially consistent operation is a fence and the acquiring or relaxed operation.

@@ -36,7 +36,8 @@ BlockRunner::BlockRunner(LaunchState& launch) : launch_(launch), workgroupAtomic
     object.op = op;
     object.bytes.resize(size);
     object.uninit.resize(size);
-    if (launch.checks(FaultKind::Race)) {
+    // A use of staged memory without a barrier is found as a race, and is of kind async.
+    if (launch.checks(FaultKind::Race) || (launch.hasAsync && launch.checks(FaultKind::Async))) {
       object.history.emplace(size, AccessHistory::Scope::Workgroup, &launch.budget);
     }
   }
@@ -124,6 +125,7 @@ bool BlockRunner::startThread(Thread& thread) {
 void BlockRunner::endThread(Thread& thread, const ir::Operation* at) {
   thread.status = ThreadStatus::Ended;
   if (at) thread.lastOp = at;
+  endStaging(thread, at);
   if (!thread.state) return;
   thread.state->frames.clear();
   thread.state->privates.clear();

@@ -19,6 +19,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <memory>
 #include <optional>
 #include <span>
@@ -77,12 +78,31 @@ struct ThreadState {
   uint64_t charged = 0;     // Taken from the budget.
 };
 
+// One step of an asynchronous copy.
+struct Transaction {
+  uint64_t source = 0;
+  uint64_t target = 0;
+  bool isRead = false;  // Then the bytes are those of the source.
+  std::array<uint8_t, 16> bytes{};
+  std::array<uint8_t, 16> uninit{};
+};
+struct AsyncCopy {
+  const Inst* inst = nullptr;
+  std::vector<Transaction> transactions;
+};
+// The asynchronous copies of a thread that are under way.
+struct Staging {
+  std::vector<AsyncCopy> open;                // Not committed.
+  std::deque<std::vector<AsyncCopy>> groups;  // The oldest first.
+};
+
 struct Thread {
   std::unique_ptr<ThreadState> state;  // Null before the start and after the end.
   Dim3 id;
   uint64_t steps = 0;
   ThreadStatus status = ThreadStatus::Ready;
   std::unique_ptr<ThreadClock> clock;  // In kernels with clocks.
+  std::unique_ptr<Staging> staging;    // Once it copies asynchronously.
   // The barrier, collective or return that it stopped at.
   const ir::Operation* lastOp = nullptr;
 
@@ -251,6 +271,18 @@ class BlockRunner {
   // `r` and `origins` are the current frame's.
   Reg atomic(const Thread& thread, const Inst& inst, Reg* r, uint32_t* origins);
 
+  // async.cc: asynchronous copies. `r` and `origins` are the current frame's.
+  void asyncCopy(Thread& thread, const Inst& inst, Reg* r, uint32_t* origins);
+  void asyncCommit(Thread& thread, const Inst& inst);
+  void asyncWait(Thread& thread, const Inst& inst);
+  void deliver(const Thread& thread, const AsyncCopy& copy);
+  void forgetUnderWay(const AsyncCopy& copy);
+  void endStaging(Thread& thread, const ir::Operation* at);
+  bool meetsCopyUnderWay(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                         const Place& place);
+  void reportCopyUnderWay(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                          const Place& place, bool isTarget);
+
   // access.cc: loads and stores. `origins` are those of the current frame's registers.
   Reg load(const Thread& thread, const Inst& inst, Reg& pointer, uint32_t* origins);
   void store(const Thread& thread, const Inst& inst, Reg& pointer, Reg value,
@@ -259,14 +291,14 @@ class BlockRunner {
   bool findObject(const Thread& thread, ir::Space space, uint64_t address, Object* object,
                   std::string* why);
   Place resolve(const Thread& thread, const Inst& inst, const AccessShape& shape, Reg& pointer,
-                const uint32_t* origins);
+                uint32_t origin);
   // Reads or writes memory for one thread, with all checks: `bytes` and `uninit` (a bit for each
-  // bit) are shape.bytes long. False if there is no such memory, which is reported. `origin` is of
-  // an uninitialised pointer.
+  // bit) are shape.bytes long. False if there is no such memory, which is reported. `origin` is
+  // where an uninitialised pointer comes from.
   bool readMemory(const Thread& thread, const Inst& inst, const AccessShape& shape, Reg& pointer,
-                  const uint32_t* origins, void* bytes, void* uninit);
+                  uint32_t origin, void* bytes, void* uninit);
   bool writeMemory(const Thread& thread, const Inst& inst, const AccessShape& shape, Reg& pointer,
-                   const uint32_t* origins, const void* bytes, const void* uninit);
+                   uint32_t origin, const void* bytes, const void* uninit);
   void checkRace(const Thread& thread, const Inst& inst, const AccessShape& shape,
                  const Place& place);
   void noteAccess(const Thread& thread, const Inst& inst, const AccessShape& shape,
@@ -291,6 +323,8 @@ class BlockRunner {
   void reportUninit(Fault fault, const Inst& inst, uint32_t origin);
   void reportRace(const Thread& thread, const Inst& inst, const AccessShape& shape,
                   const Place& place, const Access& other);
+  void reportStagedUse(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                       const Place& place, const Access& other);
   void reportBroadcast(const Thread& thread, const Inst& inst, const std::string& why);
   void reportDivergence(Lanes scope, const Thread& waiting);
   void reportSteps(const Thread& thread, const Inst& inst);
@@ -322,6 +356,9 @@ class BlockRunner {
   Knowledge published_;
   AtomicMemory workgroupAtomics_;
   SplitMix64 random_{0};
+  // How many copies under way fill, or read, each four bytes, by address / 4.
+  absl::flat_hash_map<uint64_t, uint32_t> targetsUnderWay_;
+  absl::flat_hash_map<uint64_t, uint32_t> sourcesUnderWay_;
 
   bool blockEnded_ = false;       // By a fault.
   bool collectivesWait_ = false;  // A thread came to a collective since the last look.

@@ -827,5 +827,53 @@ TEST(Checks, FaultsHaveALimit) {
   EXPECT_EQ(result.stats.blocks, 1u);
 }
 
+// A decoded value depends on the bits of its code and no others; an encoded one has known bits
+// above its code.
+TEST(Init, NarrowFormats) {
+  struct Case {
+    const char* decision;
+    bool isFault;
+  };
+  const Case kCases[] = {
+      // The low four bits of the byte are known.
+      {"%x = decode e2m1 %low : f32", false},
+      {"%x = decode e2m3 %low : f32", true},
+      // Bit 7 of a ue4m3 code is ignored.
+      {"%x = decode ue4m3 %seven : f32", false},
+      {"%x = decode e4m3 %seven : f32", true},
+  };
+  for (const Case& c : kCases) {
+    Bench bench(std::string(R"(
+kernel @k(%buf: ptr<global>) {
+^entry:
+  %b = load i8, %buf : ptr<global>
+  %upper = const 240 : i8
+  %top = const 128 : i8
+  %low = and %b, %upper : i8
+  %seven = and %b, %top : i8
+  )") + c.decision +
+                R"(
+  %zero = const 0.0 : f32
+  %c = fcmp.olt %x, %zero : f32
+  br %c, ^a, ^a
+^a:
+  %e = encode e2m1 sat %x : f32
+  %f = and %e, %upper : i8
+  %nil = const 0 : i8
+  %known = cmp.eq %f, %nil : i8
+  br %known, ^z, ^z
+^z:
+  ret
+}
+)");
+    bench.spec.args = {KernelArg::buffer(bench.addOutput<uint8_t>(1))};
+    LaunchResult result = bench.run();
+    EXPECT_EQ(result.faults.size(), c.isFault ? 1u : 0u) << c.decision;
+    if (c.isFault) {
+      EXPECT_EQ(firstId(result.faults), DiagId::FaultUninitBranch);
+    }
+  }
+}
+
 }  // namespace
 }  // namespace mtlc::interp

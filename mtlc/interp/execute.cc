@@ -406,8 +406,17 @@ void BlockRunner::execute(Thread& thread, uint64_t quantum) {
         continue;
 
       case Opcode::AsyncCopy:
+        asyncCopy(thread, inst, r, origins);
+        if constexpr (kTrace) trace(inst, nullptr);
+        continue;
       case Opcode::AsyncCommit:
+        asyncCommit(thread, inst);
+        if constexpr (kTrace) trace(inst, nullptr);
+        continue;
       case Opcode::AsyncWait:
+        asyncWait(thread, inst);
+        if constexpr (kTrace) trace(inst, nullptr);
+        continue;
       case Opcode::FuncAddr:
       case Opcode::CallIndirect:
       case Opcode::Launch:

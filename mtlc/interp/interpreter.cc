@@ -49,6 +49,7 @@ LaunchState::LaunchState(const Program& program, Memory& memory, const LaunchSpe
       globalAtomics(&budget),
       parallel(spec.options.threads > 1) {
   for (uint32_t index : program.reachableFrom(kernel)) {
+    hasAsync |= program.function(index).hasAsync;
     hasAtomics |= program.function(index).hasAtomics;
     hasClocks |= hasAtomics || program.function(index).hasTensors;
   }
@@ -106,10 +107,11 @@ absl::Status checkCode(const Program& program, const FunctionCode& kernel) {
                                                         kernel.function->name(),
                                                         code.function->name()));
     }
-    if (code.unsupported) {
-      return absl::InvalidArgumentError(
-          absl::StrFormat("'%s' contains %s, which this build cannot execute",
-                          code.function->name(), code.unsupported->info().mnemonic));
+    if (code.hostOnly) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "kernel '%s' reaches '%s', which contains %s: an operation of host code, "
+          "which a kernel cannot execute",
+          kernel.function->name(), code.function->name(), code.hostOnly->info().mnemonic));
     }
     if (code.privates.size() > (size_t{1} << kObjectBits)) {
       return absl::ResourceExhaustedError(

@@ -487,6 +487,65 @@ kernel @k(%f: f32) {
   EXPECT_EQ(lines[9], "t.mtir:17:3: %0 = fneg %g : f32  -> -2 (0xc0000000)");
 }
 
+TEST(Interpreter, TraceOfOperationsOfSeveralThreads) {
+  Bench bench(R"(
+kernel @k(%p: ptr<global>) {
+^entry:
+  %w = alloc.workgroup i32[4] : ptr<workgroup>
+  %id = subgroup.local_id : i32
+  %old = atomic.rmw add i32, %p, %id : ptr<global> relaxed device
+  fence {global} acq_rel device
+  %sum = subgroup.reduce add %id : i32
+  atomic.store i32, %p, %sum : ptr<global> relaxed device
+  async.copy %w, %p, 1 x i32 transaction 4 cache all
+  async.commit
+  async.wait 0
+  ret
+}
+)");
+  std::vector<std::string> lines;
+  bench.spec.block = {4};
+  bench.spec.options.subgroupSize = 2;
+  bench.spec.options.checks = kCheckNone;
+  bench.spec.args = {KernelArg::buffer(bench.add(std::vector<uint32_t>(1, 5)))};
+  bench.spec.options.trace =
+      TraceRequest{{0, 0, 0}, {1, 0, 0}, [&](std::string_view line) { lines.emplace_back(line); }};
+  LaunchResult result = bench.runClean();
+  ASSERT_EQ(lines.size(), 10u);
+  EXPECT_EQ(lines[1], "t.mtir:5:3: %id = subgroup.local_id : i32  -> 1");
+  EXPECT_EQ(lines[2],
+            "t.mtir:6:3: %old = atomic.rmw add i32, %p, %id : ptr<global> relaxed device  -> 5");
+  EXPECT_EQ(lines[3], "t.mtir:7:3: fence {global} acq_rel device");
+  EXPECT_EQ(lines[4], "t.mtir:8:3: %sum = subgroup.reduce add %id : i32  -> 1");
+  EXPECT_EQ(lines[8], "t.mtir:12:3: async.wait 0");
+  EXPECT_EQ(result.stats.byOpcode[static_cast<int>(ir::Opcode::SubgroupReduce)], 4u);
+  EXPECT_EQ(result.stats.byOpcode[static_cast<int>(ir::Opcode::AsyncCopy)], 4u);
+}
+
+// Unreachable from the kernel, they don't matter.
+TEST(Interpreter, RefusesOperationsOfHostCode) {
+  for (bool reaches : {true, false}) {
+    for (std::string_view operation :
+         {"%f = func.addr @other : ptr<generic>", "call.indirect %p()",
+          "gpu.launch @k grid(%one, %one, %one) block(%one, %one, %one) (%p)",
+          "%s = gpu.launch.status @k grid(%one, %one, %one) block(%one, %one, %one) (%p)"}) {
+      std::string text = "func @other() {\n^entry:\n  ret\n}\n";
+      text += "func @host(%p: ptr<generic>) {\n^entry:\n  %one = const 1 : i32\n  ";
+      text += std::string(operation) + "\n  ret\n}\n";
+      text += "kernel @k(%p: ptr<generic>) {\n^entry:\n";
+      if (reaches) text += "  call @host(%p)\n";
+      Bench bench(text + "  ret\n}\n");
+      bench.spec.args = {KernelArg::scalar(0)};
+      auto result = bench.tryLaunch();
+      EXPECT_EQ(result.ok(), !reaches) << operation;
+      if (result.ok()) continue;
+      EXPECT_NE(result.status().message().find("kernel 'k' reaches 'host', which contains"),
+                std::string_view::npos)
+          << result.status();
+    }
+  }
+}
+
 TEST(Interpreter, RefusesWhatItCannotLaunch) {
   Bench bench(R"(
 declare func @ext()

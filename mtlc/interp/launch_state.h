@@ -83,6 +83,7 @@ struct LaunchState {
   bool hasAtomics = false;
   // Clocks order accesses: with atomics, fences and tensor operations.
   bool hasClocks = false;
+  bool hasAsync = false;
   AtomicMemory globalAtomics;
   uint64_t locations = 0;  // Made so far, of all blocks.
   StoreOrder scDevice;

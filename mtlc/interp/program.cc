@@ -195,12 +195,20 @@ Inst Program::decodeOp(FunctionCode& code, const ir::Operation& op) {
       inst.imm = inst.bytes;
       break;
     case Form::AsyncCopy:
+      code.hasAsync = true;
+      inst.a = slot(0);
+      inst.b = slot(1);
+      setType(op.elemType());
+      inst.bytes = op.async().transaction;
+      inst.imm = inst.bytes;
+      break;
     case Form::AsyncCommit:
     case Form::AsyncWait:
+      break;
     case Form::FuncAddr:
     case Form::CallIndirect:
     case Form::Launch:
-      code.unsupported = &op;
+      code.hostOnly = &op;
       break;
     case Form::Mma:
     case Form::Epilogue:

@@ -67,7 +67,8 @@ struct FunctionCode {
   bool hasBarrier = false;
   bool hasAtomics = false;  // Or fences.
   bool hasTensors = false;
-  const ir::Operation* unsupported = nullptr;  // An operation that this build cannot execute.
+  bool hasAsync = false;
+  const ir::Operation* hostOnly = nullptr;  // An operation of host code.
 };
 
 // Immutable after construction, so that launches may share it.

@@ -159,6 +159,11 @@ void BlockRunner::reportUninit(Fault fault, const Inst& inst, uint32_t origin) {
 void BlockRunner::reportRace(const Thread& thread, const Inst& inst, const AccessShape& shape,
                              const Place& place, const Access& other) {
   uint32_t otherId = other.inst;
+  if (place.object.window == Window::Workgroup &&
+      (inst.opcode == ir::Opcode::AsyncCopy ||
+       launch_.program.inst(otherId).opcode == ir::Opcode::AsyncCopy)) {
+    return reportStagedUse(thread, inst, shape, place, other);
+  }
   FaultLog::Key key{DiagId::FaultRace, std::min(inst.id, otherId), std::max(inst.id, otherId)};
   if (!launch_.isNewFault(FaultKind::Race, key)) return;
   const Inst& otherInst = launch_.program.inst(otherId);
@@ -209,6 +214,27 @@ void BlockRunner::reportBroadcast(const Thread& thread, const Inst& inst, const 
   if (!launch_.isNewFault(FaultKind::Sync, {DiagId::FaultBroadcastLane, inst.id})) return;
   Fault fault = makeFault(DiagId::FaultBroadcastLane, FaultKind::Sync, thread, inst.op);
   fault.args = {why};
+  launch_.faults.add(blockIndex_, std::move(fault));
+}
+
+// A race with the delivery of an asynchronous copy: someone else uses the memory without a barrier.
+void BlockRunner::reportStagedUse(const Thread& thread, const Inst& inst, const AccessShape& shape,
+                                  const Place& place, const Access& other) {
+  const Inst& otherInst = launch_.program.inst(other.inst);
+  if (!launch_.isNewFault(FaultKind::Async,
+                          {DiagId::FaultAsyncUnordered, std::min(inst.id, otherInst.id),
+                           std::max(inst.id, otherInst.id)})) {
+    return;
+  }
+  Fault fault = accessFault(DiagId::FaultAsyncUnordered, FaultKind::Async, thread, inst, shape,
+                            place.address);
+  if (inst.opcode == ir::Opcode::AsyncCopy) fault.args[0] = "asynchronous write";
+  fault.args.push_back(absl::StrFormat("%s by thread %s",
+                                       otherInst.opcode == ir::Opcode::AsyncCopy
+                                           ? "an asynchronous copy"
+                                           : "a " + accessWord(other.isWrite != 0),
+                                       toString(unflatten(other.thread, launch_.spec.block))));
+  fault.notes.push_back({otherInst.op->loc(), "the other access"});
   launch_.faults.add(blockIndex_, std::move(fault));
 }
 
