@@ -222,6 +222,15 @@ TEST(Init, ReadBack) {
   o.poison = true;
   expectNone(kernel("st.global.u32 [%rd1], 1;"), o);  // The rest was never stored.
 }
+TEST(Init, PaddingOfACopyIsNotReadBack) {
+  // Undefined bytes beside defined ones are what a structure's padding looks like; bits are not.
+  expectNone(kernel("and.b32 %r3, %r7, 0xffff0000; st.global.u32 [%rd2], %r3;"));
+  expectNone(kernel("and.b32 %r3, %r7, 0xff; st.global.u32 [%rd2], %r3;"));
+  expectOne(kernel("and.b32 %r3, %r7, 0xfffff000; st.global.u32 [%rd2], %r3; // here"),
+            DiagId::SimUninitReadBack, "// here");
+  expectOne(kernel("and.b32 %r3, %r7, 1; st.global.u32 [%rd2], %r3; // here"),
+            DiagId::SimUninitReadBack, "// here");
+}
 TEST(Init, AtomicOnPoison) {
   Options o;
   o.poison = true;

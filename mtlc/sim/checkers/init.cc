@@ -684,6 +684,18 @@ class InitChecker : public Observer {
     }
   }
 
+  // True if an element with these undefined bits is worth a report when the host reads it. Copies
+  // of structures carry their padding along: whole bytes that are undefined beside whole bytes that
+  // are not.
+  static bool tellsOnReading(const uint8_t* undefined, size_t bytes) {
+    size_t none = 0, all = 0;
+    for (size_t i = 0; i < bytes; ++i) {
+      none += undefined[i] == 0;
+      all += undefined[i] == 0xff;
+    }
+    return none + all < bytes || none == 0;
+  }
+
   void store(Warp& w, const Access& a) {
     const Instr& in = a.in;
     const Ref* list = in.count == 1 ? &in.src[1] : w.block->program->operandLists.data() + in.ext;
@@ -711,7 +723,7 @@ class InitChecker : public Observer {
       for (unsigned e = 0; e < in.count; ++e) {
         uint64_t s = (u >> lane & 1) != 0 ? bits(w, list[e], lane) : 0;
         std::memcpy(p + e * in.size, &s, in.size);
-        any = any || (in.size < 8 ? s & ((uint64_t{1} << (8 * in.size)) - 1) : s) != 0;
+        any = any || tellsOnReading(p + e * in.size, in.size);
       }
       if (any && a.allocation != nullptr) {
         Origin origin{launch_->pcOf(in), w.block->id, w.block->threadId(w.index * kLanes + lane)};
