@@ -128,8 +128,18 @@ class Simplifier {
     if (br->opcode() == Opcode::Br && (foldBranch(br) || convertToSelect(br))) push(block);
   }
 
+  static bool isUsedTile(const Value* v) { return v->type().isTile() && v->hasUses(); }
+
   // A block without predecessors. Whatever uses its values is dead as well.
   void eraseDead(Block* block) {
+    // Nothing can stand in for a tile: such blocks go with those that they lead to, at the end.
+    bool tiles = false;
+    for (const Value* arg : block->args()) tiles |= isUsedTile(arg);
+    for (const Operation& op : block->ops()) tiles |= op.result() && isUsedTile(op.result());
+    if (tiles) {
+      edgesRemoved_ = true;
+      return;
+    }
     pushSuccessors(block);
     auto drop = [this](Value* v) {
       if (v->hasUses()) v->replaceAllUsesWith(pool_.get(v->type(), 0));
@@ -308,7 +318,13 @@ class Simplifier {
     Successor& yes = br->successor(0);
     Successor& no = br->successor(1);
     if (yes.block() != no.block()) return false;
-    // Both arms lead to one block: select what they pass.
+    // Both arms lead to one block: select what they pass. Tiles are not selected but handed on.
+    for (unsigned k = 0; k < yes.argCount(); ++k) {
+      if (br->successorArg(0, k) != br->successorArg(1, k) &&
+          br->successorArg(0, k)->type().isTile()) {
+        return false;
+      }
+    }
     std::vector<Value*> args;
     for (unsigned k = 0; k < yes.argCount(); ++k) {
       Value* a = br->successorArg(0, k);
