@@ -1,13 +1,11 @@
 #include "mtlc/analysis/tiles.h"
 
 #include <algorithm>
-#include <optional>
 #include <span>
 #include <utility>
 
 #include "absl/strings/str_cat.h"
 #include "mtlc/analysis/cfg.h"
-#include "mtlc/analysis/loops.h"
 
 namespace mtlc::analysis {
 namespace {
@@ -53,11 +51,6 @@ struct Tiles::Solver {
     uint32_t from, to;
     const ir::Value* tile;
   };
-  // A use: an operation in `block`, or with `edge` what the terminator passes along that edge.
-  struct Consumption {
-    uint32_t block;
-    uint32_t edge = kEnd;
-  };
   // The places of use of the current tile, in the order of the text.
   struct Place {
     uint32_t block;
@@ -72,10 +65,9 @@ struct Tiles::Solver {
 
   Tiles& tiles;
   Cfg cfg;
-  std::optional<LoopForest> loops;
   std::vector<const ir::Value*> values;
   std::vector<Range> ranges;
-  std::vector<uint32_t> seenLive, seenConsumed;  // By block: number of the tile, plus 1.
+  std::vector<uint32_t> seenLive, seenBack;  // By block: number of the tile, plus 1.
   std::vector<Place> places;
   uint64_t budget = kMaxBlocksFollowed;
   bool gaveUp = false;
@@ -97,9 +89,8 @@ struct Tiles::Solver {
     }
     if (values.empty()) return;
     tiles.any_ = true;
-    loops.emplace(cfg);
     seenLive.assign(cfg.size(), 0);
-    seenConsumed.assign(cfg.size(), 0);
+    seenBack.assign(cfg.size(), 0);
     for (const ir::Value* v : values) linear(v);
     findHomes();
     findTouches();
@@ -156,9 +147,8 @@ struct Tiles::Solver {
     }
     if (gaveUp) return;
     findPlaces(v);
-    std::vector<Consumption> consumed;
     std::vector<uint32_t> work;
-    followLive(v, home, definedAt(v), work, consumed);
+    followLive(v, home, definedAt(v), work);
     while (!work.empty()) {
       const uint32_t b = work.back();
       work.pop_back();
@@ -172,28 +162,15 @@ struct Tiles::Solver {
         report(TileProblem::Kind::NotConsumed, v, v->isBlockArg() ? nullptr : v->def(), nullptr);
         continue;
       }
-      followLive(v, b, kBeforeAll, work, consumed);
+      followLive(v, b, kBeforeAll, work);
     }
-    // With one place of use, a second time means going round a loop that the definition is not in.
-    const bool onePlace = v->hasOneUse();
-    if (onePlace && !consumed.empty()) {
-      uint32_t loop = loops->loopOf(consumed[0].block);
-      if (consumed[0].edge != kEnd) {
-        // An edge that leaves a loop is not taken again in it.
-        const uint32_t to = cfg.succs(consumed[0].block)[consumed[0].edge];
-        while (loop != kNoNode && !loops->contains(loop, to)) loop = (*loops)[loop].parent;
-      }
-      if (loop == kNoNode || loops->contains(loop, home)) return;
-      const ir::Operation* user = v->firstUse()->owner();
-      report(TileProblem::Kind::Twice, v, user, user);
-      return;
+    for (const Place& p : places) {
+      if (p.block != home) followBack(v, home, p);
     }
-    for (const Consumption& c : consumed) followConsumed(v, home, c);
   }
 
   // The tile is held from `from` on in block b.
-  void followLive(const ir::Value* v, uint32_t b, uint32_t from, std::vector<uint32_t>& work,
-                  std::vector<Consumption>& consumed) {
+  void followLive(const ir::Value* v, uint32_t b, uint32_t from, std::vector<uint32_t>& work) {
     const ir::Block* block = cfg.block(b);
     const ir::Operation* first = nullptr;
     const ir::Operation* second = nullptr;
@@ -210,7 +187,6 @@ struct Tiles::Solver {
     const ir::Operation* term = block->terminator();
     if (first) {
       ranges.push_back({b, from, first->scratch, v});
-      consumed.push_back({b});
       for (unsigned e = 0; e < term->successorCount(); ++e) {
         if (passes(*term, e, v) > 0) report(TileProblem::Kind::Twice, v, term, first);
       }
@@ -224,10 +200,7 @@ struct Tiles::Solver {
     for (unsigned e = 0; e < term->successorCount(); ++e) {
       const unsigned n = passes(*term, e, v);
       if (n > 1) report(TileProblem::Kind::Twice, v, term, term);
-      if (n > 0) {
-        consumed.push_back({b, e});
-        continue;
-      }
+      if (n > 0) continue;
       const uint32_t to = cfg.index(term->successor(e).block());
       if (seenLive[to] == current) continue;
       seenLive[to] = current;
@@ -235,35 +208,34 @@ struct Tiles::Solver {
     }
   }
 
-  // After a use, no other may follow before the tile is defined again.
-  void followConsumed(const ir::Value* v, uint32_t home, const Consumption& from) {
+  // No way from the definition to a use passes another one, which is all that can lie outside of
+  // the blocks that followLive() went through.
+  void followBack(const ir::Value* v, uint32_t home, const Place& use) {
     std::vector<uint32_t> work;
-    auto reach = [&](uint32_t to) {
-      if (to == home || seenConsumed[to] == current) return;
-      seenConsumed[to] = current;
-      work.push_back(to);
+    auto enter = [&](uint32_t b) {
+      if (b == home || seenBack[b] == current) return;
+      seenBack[b] = current;
+      work.push_back(b);
     };
-    auto push = [&](uint32_t b) {
-      for (uint32_t to : cfg.succs(b)) reach(to);
-    };
-    if (from.edge == kEnd) {
-      push(from.block);
-    } else {
-      reach(cfg.succs(from.block)[from.edge]);
-    }
+    enter(use.block);
     while (!work.empty() && !reported) {
       const uint32_t b = work.back();
       work.pop_back();
-      if (const std::span<const Place> again = placesIn(b); !again.empty()) {
-        report(TileProblem::Kind::Twice, v, again[0].op, nullptr);
-        return;
+      for (uint32_t from : cfg.preds(b)) {
+        const ir::Operation* before = nullptr;
+        for (const Place& p : placesIn(from)) {
+          if (!p.op->isTerminator()) before = before ? before : p.op;
+        }
+        const ir::Operation* term = cfg.block(from)->terminator();
+        for (unsigned e = 0; e < term->successorCount() && !before; ++e) {
+          if (term->successor(e).block() == cfg.block(b) && passes(*term, e, v) > 0) before = term;
+        }
+        if (before || (from != home && seenLive[from] != current)) {
+          report(TileProblem::Kind::Twice, v, use.op, before);
+          return;
+        }
+        enter(from);
       }
-      if (budget-- == 0) {
-        report(TileProblem::Kind::TooFar, v, cfg.block(b)->front(), nullptr);
-        gaveUp = true;
-        return;
-      }
-      push(b);
     }
   }
 
