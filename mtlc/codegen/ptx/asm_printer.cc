@@ -23,9 +23,14 @@ constexpr std::string_view kBoolNames[] = {"", ".and", ".or"};
 constexpr std::string_view kRoundNames[] = {"",     ".rn",  ".rz",  ".rm", ".rp",
                                             ".rni", ".rzi", ".rmi", ".rpi"};
 constexpr std::string_view kSpaceNames[] = {"", ".global", ".shared", ".local"};
-constexpr std::string_view kSpecialNames[] = {"%tid.x",   "%tid.y",    "%tid.z",    "%ctaid.x",
-                                              "%ctaid.y", "%ctaid.z",  "%ntid.x",   "%ntid.y",
-                                              "%ntid.z",  "%nctaid.x", "%nctaid.y", "%nctaid.z"};
+constexpr std::string_view kSpecialNames[] = {
+    "%tid.x",  "%tid.y",  "%tid.z",    "%ctaid.x",  "%ctaid.y",  "%ctaid.z", "%ntid.x",
+    "%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid"};
+constexpr std::string_view kOrderNames[] = {"",         ".relaxed", ".acquire",
+                                            ".release", ".acq_rel", ".sc"};
+constexpr std::string_view kScopeNames[] = {".cta", ".gpu", ".sys"};
+constexpr std::string_view kAtomNames[] = {".add", ".min", ".max",  ".and",
+                                           ".or",  ".xor", ".exch", ".cas"};
 
 struct OpRow {
   std::string_view stem;
@@ -320,6 +325,7 @@ void AsmPrinter::printInst(const MachineInst& inst) {
       break;
     case Shape::Load:
       if (inst.isVolatile) text(".volatile");
+      printOrder(inst);
       text(kSpaceNames[inst.mod]);
       if (!inst.isVolatile) text(loadCache(inst.cache));
       if (inst.readOnly) text(".nc");
@@ -331,6 +337,7 @@ void AsmPrinter::printInst(const MachineInst& inst) {
       break;
     case Shape::Store:
       if (inst.isVolatile) text(".volatile");
+      printOrder(inst);
       text(kSpaceNames[inst.mod]);
       if (!inst.isVolatile) text(storeCache(inst.cache));
       text(typeSuffix(inst.type));
@@ -338,6 +345,26 @@ void AsmPrinter::printInst(const MachineInst& inst) {
       printAddress(inst.src[0], inst.offset);
       text(", ");
       operand(inst.src[1], inst.type);
+      break;
+    case Shape::Fence:
+      printOrder(inst);
+      break;
+    case Shape::Atom:
+    case Shape::Red:
+      printOrder(inst);
+      text(kSpaceNames[inst.mod]);
+      text(kAtomNames[static_cast<int>(inst.atom)]);
+      text(typeSuffix(inst.type));
+      body_ += ' ';
+      if (row.shape == Shape::Atom) {
+        reg(inst.dst.index());
+        text(", ");
+      }
+      printAddress(inst.src[0], inst.offset);
+      for (int i = 1; i < inst.sources; ++i) {
+        text(", ");
+        operand(inst.src[i], inst.type);
+      }
       break;
     case Shape::LoadParam:
       text(typeSuffix(inst.type));
@@ -361,6 +388,12 @@ void AsmPrinter::printInst(const MachineInst& inst) {
       break;
   }
   text(";\n");
+}
+
+void AsmPrinter::printOrder(const MachineInst& inst) {
+  if (inst.order == MemOrder::None) return;
+  text(kOrderNames[static_cast<int>(inst.order)]);
+  text(kScopeNames[static_cast<int>(inst.scope)]);
 }
 
 void AsmPrinter::printCall(const MachineInst& inst) {

@@ -37,6 +37,7 @@ class AsmPrinter {
   void printSignature(const ir::Function& function);
   void printBody(const MachineFunction& machine, uint32_t number);
   void printInst(const MachineInst& inst);
+  void printOrder(const MachineInst& inst);
   void printCall(const MachineInst& inst);
   void printAddress(Opnd base, int32_t offset);
   void printLoc(SourceLoc loc);

@@ -217,7 +217,10 @@ void FunctionLowering::lowerBlock(ir::Block& block, uint32_t index) {
   machine.firstInst = static_cast<uint32_t>(out_->insts.size());
   machine.loopDepth = layout_.loopDepth(index);
   inEntry_ = block.isEntry();
-  if (inEntry_) lowerParams();
+  if (inEntry_) {
+    lowerParams();
+    if (needsWarpMask_) computeWarpMask();
+  }
   for (Operation& op : block.ops()) {
     loc_ = op.loc();
     if (op.isTerminator()) {
@@ -493,20 +496,28 @@ void FunctionLowering::lowerOp(Operation& op) {
     case Opcode::AllocDynamic:
       return lowerAlloc(op);
     case Opcode::Fence:
+      return lowerFence(op);
     case Opcode::AtomicLoad:
     case Opcode::AtomicStore:
     case Opcode::AtomicRmw:
     case Opcode::AtomicCas:
+      return lowerAtomic(op);
     case Opcode::SubgroupLocalId:
+      return define(op, laneId());
     case Opcode::SubgroupSize:
+      return define(op, imm(32));
     case Opcode::SubgroupBroadcast:
     case Opcode::SubgroupShuffle:
+      return lowerShuffle(op);
     case Opcode::SubgroupReduce:
     case Opcode::SubgroupScanInclusive:
     case Opcode::SubgroupScanExclusive:
+      return lowerReduce(op);
     case Opcode::SubgroupBallot:
+      return lowerBallot(op);
     case Opcode::SubgroupAny:
     case Opcode::SubgroupAll:
+      return lowerVote(op);
     case Opcode::AsyncCopy:
     case Opcode::AsyncCommit:
     case Opcode::AsyncWait:

@@ -130,6 +130,21 @@ class FunctionLowering {
   void lowerPointerCast(ir::Operation& op);
   void lowerGpuIndex(ir::Operation& op);
   void lowerCall(ir::Operation& op);
+
+  // Fences, atomics, subgroups (lower_gpu.cc).
+  void lowerFence(ir::Operation& op);
+  void lowerAtomic(ir::Operation& op);
+  void emitFence(ir::MemoryOrder order, ir::Scope scope);
+  void lowerShuffle(ir::Operation& op);
+  void lowerReduce(ir::Operation& op);
+  void lowerBallot(ir::Operation& op);
+  void lowerVote(ir::Operation& op);
+  Opnd laneId();
+  void computeWarpMask();
+  // A 32-bit register moved between lanes.
+  Opnd shuffle(MachineOp mop, RegClass cls, Opnd value, Opnd lane, Opnd clamp);
+  Opnd combine(ir::CombineKind kind, Opnd a, Opnd b);
+
   struct Address {
     StateSpace space;
     bool readOnly;
@@ -200,7 +215,10 @@ class FunctionLowering {
   uint64_t workgroupBytes_ = 0, privateBytes_ = 0;
   bool inEntry_ = false;
   SourceLoc loc_;
-  Opnd special_[12];  // Special registers already read in the entry block.
+  Opnd special_[13];  // Special registers already read in the entry block.
+  // The lanes of the warp that exist, and how many: of functions with subgroup operations.
+  bool needsWarpMask_ = false;
+  Opnd warpMask_, warpLanes_;
 };
 
 }  // namespace mtlc::ptx

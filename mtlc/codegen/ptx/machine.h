@@ -56,6 +56,9 @@ enum class Shape : uint8_t {
   UnpackHigh,   // .b32 {a, d}, b;      a is a register nobody reads
   Cvt,          // [.round].type.type2 d, a;
   Cvta,         // [.to].space.u64 d, a;
+  Fence,        // .order.scope;
+  Atom,         // .order.scope.space.op.type d, [address], a[, b];
+  Red,          // .order.scope.space.op.type [address], a;
   Load,         // [.volatile].space[.cache].type d, [address];
   Store,        // [.volatile].space[.cache].type [address], a;
   LoadParam,    // .type d, [parameter];
@@ -86,6 +89,10 @@ enum class CmpOp : uint8_t {
 };
 enum class BoolOp : uint8_t { None, And, Or };
 enum class Round : uint8_t { None, Rn, Rz, Rm, Rp, Rni, Rzi, Rmi, Rpi };
+// Memory orders and scopes of PTX, as instructions spell them; None is a plain access.
+enum class MemOrder : uint8_t { None, Relaxed, Acquire, Release, AcqRel, Sc };
+enum class MemScope : uint8_t { Cta, Gpu, Sys };
+enum class AtomOp : uint8_t { Add, Min, Max, And, Or, Xor, Exch, Cas };
 // State spaces of memory operations; the order is that of the name table in asm_printer.cc.
 enum class StateSpace : uint8_t { Generic, Global, Shared, Local };
 
@@ -130,6 +137,9 @@ struct MachineInst {
   bool toSpace = false;                      // Cvta: from generic.
   bool readOnly = false;                     // Ld: .nc
   ir::CacheHint cache = ir::CacheHint::All;  // Ld, St
+  MemOrder order = MemOrder::None;           // Ld, St, Fence, Atom, Red
+  MemScope scope = MemScope::Gpu;
+  AtomOp atom = AtomOp::Add;  // Atom, Red
   uint8_t sources = 0;
   Opnd dst;
   Opnd src[kMaxSources];  // Ld: address; St: address, value; Call: none (see MachineCall).

@@ -18,6 +18,7 @@ bool FunctionLowering::scan() {
   narrow[static_cast<int>(ir::Space::Private)] = true;
   out_->symbols.emplace_back();  // The launch-sized arena.
   workgroupBytes_ = privateBytes_ = 0;
+  needsWarpMask_ = false;
   uint32_t next = 0;
   for (ir::Block* block : layout_.order()) {
     for (Value* arg : block->args()) arg->scratch = next++;
@@ -31,6 +32,12 @@ bool FunctionLowering::scan() {
         case ir::Form::Unary:
         case ir::Form::Binary:
           if (op.info().has(ir::OpTrait::Math) && !targetInfo_.isNative(op)) return false;
+          break;
+        case ir::Form::SubgroupLane:
+        case ir::Form::SubgroupReduce:
+        case ir::Form::SubgroupBallot:
+        case ir::Form::SubgroupVote:
+          needsWarpMask_ = true;
           break;
         case ir::Form::Compare:
         case ir::Form::Cast:
@@ -235,11 +242,14 @@ void FunctionLowering::needOp(Operation& op) {
       }
       break;
     }
-    case Opcode::Fence:
     case Opcode::AtomicLoad:
     case Opcode::AtomicStore:
     case Opcode::AtomicRmw:
     case Opcode::AtomicCas:
+      needAddress(op.operand(0));
+      for (unsigned i = 1; i < op.operandCount(); ++i) need(op.operand(i));
+      break;
+    case Opcode::Fence:
     case Opcode::SubgroupLocalId:
     case Opcode::SubgroupSize:
     case Opcode::SubgroupBroadcast:
@@ -250,6 +260,8 @@ void FunctionLowering::needOp(Operation& op) {
     case Opcode::SubgroupBallot:
     case Opcode::SubgroupAny:
     case Opcode::SubgroupAll:
+      needAll();
+      break;
     case Opcode::AsyncCopy:
     case Opcode::AsyncCommit:
     case Opcode::AsyncWait:
