@@ -130,8 +130,14 @@ void startWarp(Block& b, Warp& w, bool fresh) {
   w.groups.assign(1, g);
 }
 
-template <bool kObserved>
+// How a warp runs: freely; with observers told; with the schedule drawn at random (observers are
+// told if there are any), where `turn` counts instructions instead of branches.
+enum class Run { free, observed, random };
+
+template <Run kRun>
 WarpStatus runWarp(Warp& w, uint32_t turn) {
+  constexpr bool kObserved = kRun != Run::free;
+  constexpr bool kRandom = kRun == Run::random;
   LaunchState& launch = *w.block->launch;
   const Program& program = *launch.program;
   const Instr* code = program.code.data();
@@ -175,6 +181,13 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
   if (!load()) return WarpStatus::blocked;
   for (;;) {
     const Instr& in = *ip;
+    if constexpr (kRandom) {
+      if (turn == 0) {
+        park(ip);
+        return WarpStatus::ran;
+      }
+      --turn;
+    }
     switch (in.op) {
       case Op::lane: {
         LaneMask m = guarded(in);
@@ -239,7 +252,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
           park(ip);
           load();
         }
-        if (--turn == 0) {
+        if (!kRandom && --turn == 0) {
           park(ip);
           if (w.groups.size() > 1 && (spinning || ++w.turns >= kGroupTurns)) {
             w.turns = 0;
@@ -278,7 +291,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
           }
         }
         load();
-        if (--turn == 0) return WarpStatus::ran;
+        if (!kRandom && --turn == 0) return WarpStatus::ran;
         break;
       }
       case Op::exit: {
@@ -342,7 +355,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         count(ip + 1);
         if (!callFunction(w, in)) return WarpStatus::stopped;
         load();
-        if (--turn == 0) return WarpStatus::ran;
+        if (!kRandom && --turn == 0) return WarpStatus::ran;
         break;
       case Op::ret:
         count(ip + 1);
@@ -353,11 +366,19 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
   }
 }
 
-void reportSteps(Warp& w) {
+// Whether the launch ends because the warp or the launch as a whole ran for too long.
+bool overLimit(Warp& w) {
+  LaunchState& launch = *w.block->launch;
+  if (launch.hasDeadline && std::chrono::steady_clock::now() > launch.deadline) {
+    launch.finish(LaunchStatus::timeLimit);
+    return true;
+  }
+  if (w.steps <= launch.config->maxSteps || w.groups.empty()) return false;
   const Group& g = w.groups[w.current < w.groups.size() ? w.current : 0];
-  const Instr& in = w.block->launch->program->code[g.pc];
+  const Instr& in = launch.program->code[g.pc];
   unsigned lane = static_cast<unsigned>(__builtin_ctz(g.mask));
-  reportLimit(w, in, lane, DiagId::SimStepLimit, {w.block->launch->config->maxSteps});
+  reportLimit(w, in, lane, DiagId::SimStepLimit, {launch.config->maxSteps});
+  return true;
 }
 
 // Nothing in the block can run: lanes that wait for the rest of their warp go on without it, or it
@@ -373,6 +394,43 @@ bool unblock(Block& b) {
     if (!w.groups.empty() && forceCollective(w, false)) return true;
   }
   return false;
+}
+
+// The turns of a block under a random schedule: any warp that can run may be next, for a few
+// instructions or for many.
+BlockStatus runBlockAtRandom(Block& b) {
+  LaunchState& launch = *b.launch;
+  for (uint32_t turns = 1 + nextRandom(b.random) % 16; turns != 0; --turns) {
+    std::array<uint8_t, kLanes> ready;
+    uint32_t count = 0;
+    bool any = false;
+    for (Warp& w : b.warps) {
+      any = any || !w.groups.empty();
+      for (const Group& g : w.groups) {
+        if (g.state != GroupState::runnable) continue;
+        ready[count++] = static_cast<uint8_t>(w.index);
+        break;
+      }
+    }
+    if (!any) {
+      for (Observer* o : launch.observers) o->blockEnd(b);
+      return BlockStatus::done;
+    }
+    if (count == 0) {
+      if (unblock(b)) continue;
+      if (!launch.stop.load()) reportDeadlock(b);
+      return BlockStatus::stopped;
+    }
+    Warp& w = b.warps[ready[nextRandom(b.random) % count]];
+    uint32_t length = nextRandom(b.random);
+    uint32_t most = (length & 1) != 0 ? 3 : (length & 6) != 0 ? 24 : 400;
+    WarpStatus s = runWarp<Run::random>(w, 1 + (length >> 8) % most);
+    if (s == WarpStatus::stopped || launch.stop.load(std::memory_order_relaxed)) {
+      return BlockStatus::stopped;
+    }
+    if (overLimit(w)) return BlockStatus::stopped;
+  }
+  return BlockStatus::suspended;
 }
 
 // More local memory than any host should be asked for by one block; hardware has up to 512 MiB
@@ -400,6 +458,12 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
   b.barriers.fill(BarrierState{});
   b.barriersInUse = false;
   b.nextWarp = 0;
+  b.random = 0;
+  if (launch.config->seed != 0) {
+    uint64_t seed = launch.config->seed * 0x9e3779b97f4a7c15u + linear;
+    nextRandom(seed);
+    b.random = seed | 1;
+  }
   if (fresh) {
     b.sharedBytes = launch.config->dynamicShared == 0
                         ? p.staticShared
@@ -433,6 +497,7 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
 
 BlockStatus runBlock(Block& b, uint32_t quantum) {
   LaunchState& launch = *b.launch;
+  if (b.random != 0) return runBlockAtRandom(b);
   bool observed = !launch.observers.empty() || launch.config->countRows;
   for (;;) {
     bool any = false, progress = false;
@@ -441,15 +506,13 @@ BlockStatus runBlock(Block& b, uint32_t quantum) {
       b.nextWarp = b.nextWarp + 1 == b.warps.size() ? 0 : b.nextWarp + 1;
       if (w.groups.empty()) continue;
       any = true;
-      WarpStatus s = observed ? runWarp<true>(w, kWarpTurn) : runWarp<false>(w, kWarpTurn);
+      WarpStatus s =
+          observed ? runWarp<Run::observed>(w, kWarpTurn) : runWarp<Run::free>(w, kWarpTurn);
       if (s == WarpStatus::stopped || launch.stop.load(std::memory_order_relaxed)) {
         return BlockStatus::stopped;
       }
       if (s != WarpStatus::blocked) progress = true;
-      if (w.steps > launch.config->maxSteps && !w.groups.empty()) {
-        reportSteps(w);
-        return BlockStatus::stopped;
-      }
+      if (overLimit(w)) return BlockStatus::stopped;
       if (quantum == 0) return BlockStatus::suspended;
       --quantum;
     }

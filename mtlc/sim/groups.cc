@@ -79,10 +79,16 @@ void enterFrame(Warp& w, Frame* frame) {
 
 bool selectGroup(Warp& w) {
   if (w.groups.size() > 1) mergeGroups(w, 0);
-  uint32_t best = kNever;
+  uint32_t best = kNever, seen = 0;
+  // Half of the random choices are the usual one, so that groups meet.
+  bool atRandom = w.block->random != 0 && w.groups.size() > 1 && (nextRandom(w.block->random) & 1);
   for (uint32_t i = 0; i < w.groups.size(); ++i) {
     const Group& g = w.groups[i];
     if (g.state != GroupState::runnable) continue;
+    if (atRandom) {
+      if (nextRandom(w.block->random) % ++seen == 0) best = i;
+      continue;
+    }
     if (best == kNever) {
       best = i;
     } else if (w.rotate ? g.lastRun < w.groups[best].lastRun : before(w, g, w.groups[best])) {

@@ -75,15 +75,22 @@ bool checkConfig(const Kernel& k, const Program& p, const LaunchConfig& c, const
 }
 
 // Runs blocks until there are no more or the launch stops.
-void work(LaunchState& launch, Worker& worker, Clock::time_point deadline, bool hasDeadline) {
+void work(LaunchState& launch, Worker& worker) {
   std::vector<std::unique_ptr<Block>> resident;
   size_t turn = 0;
   uint64_t blockBytes = 0;
+  uint64_t random = launch.config->seed;
+  bool more = true;  // There may be blocks that have not started.
   while (!launch.stop.load(std::memory_order_relaxed)) {
     std::unique_ptr<Block> block;
     bool mayStart = resident.size() < kResidentBlocks &&
                     (resident.empty() || (resident.size() + 1) * blockBytes < kResidentBytes);
-    // Under way blocks take turns; a new one starts when all of them had theirs.
+    // Under way blocks take turns; a new one starts when all of them had theirs. A random schedule
+    // starts as many as may be under way and then draws one for each turn.
+    if (launch.config->seed != 0) {
+      bool starts = resident.empty() || (more && mayStart);
+      turn = starts ? resident.size() : nextRandom(random) % resident.size();
+    }
     if (turn < resident.size()) {
       block = std::move(resident[turn]);
     } else if (mayStart) {
@@ -103,8 +110,13 @@ void work(LaunchState& launch, Worker& worker, Clock::time_point deadline, bool 
         blockBytes =
             block->sharedBytes + uint64_t{block->localStride} * block->threads +
             block->warps.size() * (uint64_t{f.slots32} * 128 + uint64_t{f.slots64} * 256 + 4096);
+        if (launch.config->seed != 0) {
+          resident.push_back(std::move(block));
+          continue;
+        }
       } else {
         launch.nextBlock.store(launch.blocks);
+        more = false;
         if (resident.empty()) break;
         turn = 0;
         continue;
@@ -127,10 +139,6 @@ void work(LaunchState& launch, Worker& worker, Clock::time_point deadline, bool 
     } else {
       resident.push_back(std::move(block));
       turn = 0;
-    }
-    if (hasDeadline && Clock::now() > deadline) {
-      launch.finish(LaunchStatus::timeLimit);
-      break;
     }
   }
 }
@@ -199,9 +207,11 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   threads = static_cast<unsigned>(std::min<uint64_t>(std::min(threads, 256u), blocks));
 
   auto start = Clock::now();
-  bool hasDeadline = config.maxSeconds > 0;
-  auto deadline = start + std::chrono::duration_cast<Clock::duration>(
-                              std::chrono::duration<double>(hasDeadline ? config.maxSeconds : 0));
+  launch.hasDeadline = config.maxSeconds > 0;
+  constexpr double kLongest = 1e9;  // Seconds; the clock's own unit would overflow.
+  launch.deadline =
+      start + std::chrono::duration_cast<Clock::duration>(std::chrono::duration<double>(
+                  launch.hasDeadline ? std::min(config.maxSeconds, kLongest) : 0));
   if (!has(config.checks, Checks::init)) {
     // Nobody follows what this launch writes: all memory counts as initialised from now on.
     for (const auto& [begin, a] : memory_.all()) {
@@ -220,9 +230,9 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   }
   std::vector<std::thread> pool;
   for (unsigned i = 1; i < threads; ++i) {
-    pool.emplace_back([&, i] { work(launch, workers[i], deadline, hasDeadline); });
+    pool.emplace_back([&, i] { work(launch, workers[i]); });
   }
-  work(launch, workers[0], deadline, hasDeadline);
+  work(launch, workers[0]);
   for (std::thread& t : pool) t.join();
   for (Observer* o : launch.observers) o->launchEnd(launch);
   result.stats.seconds = std::chrono::duration<double>(Clock::now() - start).count();

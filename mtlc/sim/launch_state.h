@@ -5,6 +5,7 @@
 #define MTLC_SIM_LAUNCH_STATE_H_
 
 #include <atomic>
+#include <chrono>
 #include <memory>
 #include <mutex>
 #include <vector>
@@ -35,6 +36,8 @@ struct LaunchState {
   std::array<uint32_t, 3> grid{};
   std::array<uint32_t, 3> block{};
   uint64_t blocks = 0;
+  bool hasDeadline = false;  // maxSeconds; looked at after each turn of a warp.
+  std::chrono::steady_clock::time_point deadline;
   alignas(128) std::atomic<uint64_t> nextBlock{0};  // Apart from what all workers only read.
   alignas(128) std::atomic<bool> stop{false};
   std::atomic<uint8_t> status{0};  // LaunchStatus; the first one that is not ok wins.

@@ -54,7 +54,16 @@ struct Group {
 
 struct Block;
 struct LaunchState;
-struct WeakMemory;
+class WeakMemory;
+
+// The next number of the generator with this state (an LCG with permuted output, after
+// M. E. O'Neill's PCG family). Any state does.
+inline uint32_t nextRandom(uint64_t& state) {
+  state = state * 6364136223846793005u + 1442695040888963407u;
+  uint32_t mixed = static_cast<uint32_t>((state >> 18 ^ state) >> 27);
+  unsigned turn = static_cast<unsigned>(state >> 59);
+  return mixed >> turn | mixed << (-turn & 31);
+}
 
 // A host thread's counters and caches; on cache lines of their own, for they change all the time.
 struct alignas(128) Worker {
