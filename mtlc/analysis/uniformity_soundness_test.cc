@@ -1,6 +1,6 @@
 // Runs random functions for several work-items and compares what really happens with what the
-// analysis claims: the blocks of uniform control must be visited in the same sequence by all, with
-// the same values wherever it says so.
+// analysis claims: the blocks of uniform control must be visited in the same sequence by all of the
+// workgroup, or of each subgroup, with the same values wherever it says so.
 
 #include <algorithm>
 #include <random>
@@ -73,6 +73,7 @@ class Generator {
       slots_.clear();
       values.push_back(b_.constInt(ir::kI32, pick(5)));
       if (pick(2)) values.push_back(b_.gpuIndex(Opcode::ThreadId, ir::Dim::X));
+      if (pick(2)) values.push_back(subgroupValue());
       for (uint32_t i = pick(4); i > 0; --i) slots_.push_back(b_.allocPrivate(ir::kI32, 1));
       cleanArray_ = pick(2);
       array_ = b_.allocPrivate(ir::kI32, 4);
@@ -121,6 +122,25 @@ class Generator {
     }
   }
 
+  // What the subgroup operations make of the thread's number is known wherever they stand.
+  ir::Value* subgroupValue() {
+    ir::Value* id = b_.gpuIndex(Opcode::ThreadId, ir::Dim::X);
+    switch (pick(7)) {
+      case 0:
+        return b_.subgroupIndex(Opcode::SubgroupLocalId);
+      case 1:
+        return b_.subgroupIndex(Opcode::SubgroupSize);
+      case 2:
+        return b_.subgroupLane(Opcode::SubgroupShuffle, id, b_.constInt(ir::kI32, pick(2)));
+      case 3:
+        return b_.subgroupReduce(Opcode::SubgroupReduce, ir::CombineKind::Add, id);
+      case 4:
+        return b_.subgroupReduce(Opcode::SubgroupScanInclusive, ir::CombineKind::Add, id);
+      default:
+        return b_.subgroupLane(Opcode::SubgroupBroadcast, id, b_.constInt(ir::kI32, 0));
+    }
+  }
+
   ir::Value* element(ir::Value* index) {
     ir::Value* low = b_.binary(Opcode::And, index, b_.constInt(ir::kI32, 3));
     return b_.ptrAdd(array_, b_.cast(Opcode::ZExt, low, ir::kI64), ir::kI32);
@@ -153,6 +173,8 @@ class Generator {
   bool cleanArray_ = false;
 };
 
+constexpr uint32_t kItems = 5, kSubgroup = 2;  // The last subgroup is partial.
+
 // One visit of a block of uniform control: the values that the analysis calls uniform, in order.
 struct Visit {
   const ir::Block* block;
@@ -162,7 +184,9 @@ struct Visit {
 
 class WorkItem {
  public:
-  WorkItem(const Uniformity& uniformity, uint32_t id) : uniformity_(uniformity), id_(id) {}
+  // Records what is claimed to be the same for all of the workgroup or of the subgroup.
+  WorkItem(const Uniformity& uniformity, uint32_t id, Rank claim)
+      : uniformity_(uniformity), id_(id), claim_(claim) {}
 
   uint64_t run(const ir::Function& f, const std::vector<uint64_t>& args) {
     absl::flat_hash_map<const ir::Value*, uint64_t> values;
@@ -170,9 +194,9 @@ class WorkItem {
     const ir::Block* block = f.entry();
     while (fuel_-- > 0) {
       Visit visit{block, {}};
-      const bool inLockstep = uniformity_.controlRank(block) == Rank::Workgroup;
+      const bool inLockstep = uniformity_.controlRank(block) <= claim_;
       auto see = [&](const ir::Value* v) {
-        if (inLockstep && !v->type().isPtr() && uniformity_.rank(v) == Rank::Workgroup) {
+        if (inLockstep && !v->type().isPtr() && uniformity_.rank(v) <= claim_) {
           visit.values.push_back(values[v]);
         }
       };
@@ -218,6 +242,27 @@ class WorkItem {
         return op.constBits();
       case Opcode::ThreadId:
         return id_;
+      case Opcode::SubgroupLocalId:
+        return id_ % kSubgroup;
+      case Opcode::SubgroupSize:
+        return kSubgroup;
+      case Opcode::SubgroupBroadcast:
+        return id_ - id_ % kSubgroup;
+      case Opcode::SubgroupShuffle: {
+        // A source that is not there gives the own value.
+        const uint64_t from = id_ - id_ % kSubgroup + operand(1);
+        return from < kItems ? from : id_;
+      }
+      case Opcode::SubgroupReduce:
+      case Opcode::SubgroupScanInclusive: {
+        const bool scan = op.opcode() == Opcode::SubgroupScanInclusive;
+        uint64_t sum = 0;
+        for (uint32_t i = id_ - id_ % kSubgroup; i < kItems && i / kSubgroup == id_ / kSubgroup;
+             ++i) {
+          if (!scan || i <= id_) sum += i;
+        }
+        return sum;
+      }
       case Opcode::Add:
         return operand(0) + operand(1);
       case Opcode::Mul:
@@ -250,14 +295,15 @@ class WorkItem {
 
   const Uniformity& uniformity_;
   const uint32_t id_;
+  const Rank claim_;
   int fuel_ = 400;
   std::vector<uint64_t> memory_;
 };
 
 TEST(UniformitySoundness, RandomFunctionsKeepTheClaims) {
   std::mt19937 random(20);
-  constexpr int kRounds = 2500;
-  int64_t uniformVisits = 0, uniformValues = 0, varyingBlocks = 0;
+  constexpr int kRounds = 1500;
+  int64_t uniformVisits = 0, uniformValues = 0, varyingBlocks = 0, subgroupBlocks = 0;
   for (int round = 0; round < kRounds; ++round) {
     SourceManager sources;
     ir::Module module(sources);
@@ -274,13 +320,20 @@ TEST(UniformitySoundness, RandomFunctionsKeepTheClaims) {
       varyingBlocks += uniformity.controlRank(&block) == Rank::Varying;
     }
     const std::vector<uint64_t> args(kernel->paramCount(), random() % 8);
-    std::vector<WorkItem> items;
-    for (uint32_t id = 0; id < 5; ++id) {
-      items.emplace_back(uniformity, id);
-      items.back().run(*kernel, args);
+    // All against the first of the workgroup, and each against the first of its subgroup.
+    std::vector<WorkItem> items[2];
+    for (uint32_t id = 0; id < 2 * kItems; ++id) {
+      const Rank claim = id < kItems ? Rank::Workgroup : Rank::Subgroup;
+      items[id / kItems].emplace_back(uniformity, id % kItems, claim);
+      items[id / kItems].back().run(*kernel, args);
     }
-    for (const WorkItem& item : items) {
-      const WorkItem& first = items[0];
+    for (ir::Block& block : kernel->blocks()) {
+      subgroupBlocks += uniformity.controlRank(&block) == Rank::Subgroup;
+    }
+    for (uint32_t id = 0; id < 2 * kItems; ++id) {
+      const WorkItem& item = items[id / kItems][id % kItems];
+      const WorkItem& first =
+          id < kItems ? items[0][0] : items[1][id % kItems - id % kItems % kSubgroup];
       size_t common = std::min(first.trace.size(), item.trace.size());
       if (first.finished() && item.finished()) {
         ASSERT_EQ(first.trace.size(), item.trace.size()) << round << "\n" << ir::print(module);
@@ -309,6 +362,7 @@ TEST(UniformitySoundness, RandomFunctionsKeepTheClaims) {
   EXPECT_GT(uniformVisits, 20 * kRounds);
   EXPECT_GT(uniformValues, 50 * kRounds);
   EXPECT_GT(varyingBlocks, kRounds / 3);
+  EXPECT_GT(subgroupBlocks, kRounds / 10);
 }
 
 }  // namespace

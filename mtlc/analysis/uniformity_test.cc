@@ -53,6 +53,47 @@ kernel @k(%p: ptr<global>, %c: ptr<constant>, %n: i32) {
   }
 }
 
+TEST(Uniformity, SubgroupsAtomicsAndCodes) {
+  const Ranks r(R"(
+kernel @k(%p: ptr<global>, %n: i32, %f: f32, %b: i1) {
+^entry:
+  %t = gpu.thread_id x : i32
+  %zero = const 0 : i32
+  %odd = cmp.eq %t, %zero : i32
+  %size = subgroup.size : i32
+  %id = subgroup.local_id : i32
+  %broadcast = subgroup.broadcast %t, %zero : i32
+  %reduce = subgroup.reduce add %t : i32
+  %any = subgroup.any %odd
+  %all = subgroup.all %odd
+  %ballot = subgroup.ballot %odd, %zero : i32
+  %wordBySubgroup = subgroup.ballot %odd, %reduce : i32
+  %wordByItem = subgroup.ballot %odd, %t : i32
+  %inclusive = subgroup.scan_inclusive add %n : i32
+  %exclusive = subgroup.scan_exclusive add %n : i32
+  %shuffle = subgroup.shuffle %n, %zero : i32
+  %load = atomic.load i32, %p : ptr<global> acquire device
+  %rmw = atomic.rmw add i32, %p, %n : ptr<global> relaxed device
+  %cas = atomic.cas i32, %p, %n, %n : ptr<global> relaxed relaxed device
+  %code = encode e4m3 sat %f : f32
+  %back = decode e4m3 %code : f32
+  %mixed = add %broadcast, %n : i32
+  ret
+}
+)");
+  for (std::string_view name : {"size", "code", "back"}) {
+    EXPECT_EQ(r.value("k", name), Rank::Workgroup) << name;
+  }
+  for (std::string_view name :
+       {"broadcast", "reduce", "any", "all", "ballot", "wordBySubgroup", "mixed"}) {
+    EXPECT_EQ(r.value("k", name), Rank::Subgroup) << name;
+  }
+  for (std::string_view name :
+       {"id", "wordByItem", "inclusive", "exclusive", "shuffle", "load", "rmw", "cas"}) {
+    EXPECT_EQ(r.value("k", name), Rank::Varying) << name;
+  }
+}
+
 TEST(Uniformity, JoinsOfBranches) {
   const Ranks r(R"(
 kernel @k(%n: i32) {
