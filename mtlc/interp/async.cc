@@ -47,6 +47,7 @@ void BlockRunner::asyncCopy(Thread& thread, const Inst& inst, Reg* r, uint32_t* 
     t.target = target.bits;
     copy.transactions.push_back(t);
   }
+  if (copy.transactions.empty()) return;
   launch_.budget.take(copy.transactions.size() * sizeof(Transaction));
   for (const Transaction& t : copy.transactions) {
     for (uint32_t at = 0; at < attr.transaction; at += 4) {
@@ -68,13 +69,15 @@ void BlockRunner::asyncCommit(Thread& thread, const Inst& inst) {
     fault.args = {std::to_string(staging.groups.size()), std::to_string(kMaxGroups)};
     launch_.faults.add(blockIndex_, std::move(fault));
   }
+  waitFor(thread, kMaxGroups);  // Goes on as if the oldest had been waited for.
 }
 
-void BlockRunner::asyncWait(Thread& thread, const Inst& inst) {
+// Delivers all but the `left` youngest groups.
+void BlockRunner::waitFor(Thread& thread, size_t left) {
   if (!thread.staging) return;
   Staging& staging = *thread.staging;
   std::vector<AsyncCopy> done;
-  while (staging.groups.size() > inst.op->waitCount()) {
+  while (staging.groups.size() > left) {
     for (AsyncCopy& copy : staging.groups.front()) done.push_back(std::move(copy));
     staging.groups.pop_front();
   }

@@ -274,7 +274,7 @@ class BlockRunner {
   // async.cc: asynchronous copies. `r` and `origins` are the current frame's.
   void asyncCopy(Thread& thread, const Inst& inst, Reg* r, uint32_t* origins);
   void asyncCommit(Thread& thread, const Inst& inst);
-  void asyncWait(Thread& thread, const Inst& inst);
+  void waitFor(Thread& thread, size_t left);
   void deliver(const Thread& thread, const AsyncCopy& copy);
   void forgetUnderWay(const AsyncCopy& copy);
   void endStaging(Thread& thread, const ir::Operation* at);

@@ -414,7 +414,7 @@ void BlockRunner::execute(Thread& thread, uint64_t quantum) {
         if constexpr (kTrace) trace(inst, nullptr);
         continue;
       case Opcode::AsyncWait:
-        asyncWait(thread, inst);
+        waitFor(thread, inst.op->waitCount());
         if constexpr (kTrace) trace(inst, nullptr);
         continue;
       case Opcode::FuncAddr:

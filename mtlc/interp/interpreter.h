@@ -59,10 +59,11 @@ struct LaunchOptions {
   // Work-items in a subgroup; 1 to 128.
   uint32_t subgroupSize = 32;
   // 0 runs blocks, and the threads of a block, in their order; another number in an order of its
-  // own. A kernel without faults gives the same result in every order.
+  // own. A kernel without faults and atomics gives the same result in every order. With atomics,
+  // another number than 0 also cuts the turns of threads short and shows what weak memory allows.
   uint64_t seed = 0;
   // Host threads, which share out the blocks. Which of several faults is found first may depend on
-  // timing when there are two or more.
+  // timing when there are two or more. A kernel with atomics or fences takes one.
   uint32_t threads = 1;
   std::optional<TraceRequest> trace;
 };

@@ -264,7 +264,7 @@ std::optional<uint64_t> foldOperation(Opcode opcode, Type from, Type to, uint8_t
     case Opcode::AsyncCopy:
     case Opcode::AsyncCommit:
     case Opcode::AsyncWait:
-    case Opcode::Encode:
+    case Opcode::Encode:  // A format has to be named: the overload for operations.
     case Opcode::Decode:
     case Opcode::TensorMma:
     case Opcode::TensorMatmul:
@@ -310,6 +310,14 @@ std::optional<uint64_t> foldOperation(const ir::Operation& op) {
     const ir::Operation* c = ir::asConst(op.operand(i));
     if (!c) return std::nullopt;
     bits[i] = c->constBits();
+  }
+  if (op.opcode() == Opcode::Encode) {
+    const ir::NarrowAttr narrow = op.narrow();
+    return scalar::encode(floatKind(op.operand(0)->type()), narrow.format, narrow.saturate,
+                          bits[0]);
+  }
+  if (op.opcode() == Opcode::Decode) {
+    return scalar::decode(op.narrow().format, floatKind(op.resultType()), bits[0]);
   }
   return foldOperation(op.opcode(), op.operand(n - 1)->type(), op.resultType(), op.fastMath(),
                        {bits, n});

@@ -15,8 +15,9 @@ namespace mtlc::transforms {
 
 // The bits of the result of an operation whose operands have type `operandType` (select: its last
 // two) and the bits given, zero-extended; `fastMath` are its flags. No value when the operation is
-// not a function of its operands' bits (memory, calls, positions in the launch, pointers), or when
-// its result depends on the target: `approx`, and `ftz` where a subnormal is met.
+// not a function of its operands' bits (memory, calls, positions in the launch, pointers; encode
+// and decode, which have a format), or when its result depends on the target: `approx`, and `ftz`
+// where a subnormal is met.
 std::optional<uint64_t> foldOperation(ir::Opcode opcode, ir::Type operandType, ir::Type resultType,
                                       uint8_t fastMath, std::span<const uint64_t> operands);
 

@@ -11,37 +11,39 @@ namespace mtlc::run {
 namespace {
 
 // The classes of --stats.
-constexpr std::array<std::string_view, 6> kClasses = {"integer", "float",   "conversion",
-                                                      "memory",  "control", "other"};
+constexpr std::array<std::string_view, 8> kClasses = {"integer", "float", "conversion", "memory",
+                                                      "control", "other", "subgroup",   "tensor"};
 
 size_t classOf(ir::Opcode opcode) {
   const ir::OpInfo& info = ir::opInfo(opcode);
   switch (info.form) {
     case ir::Form::Cast:
+    case ir::Form::Encode:
+    case ir::Form::Decode:
       return 2;
     case ir::Form::Load:
     case ir::Form::Store:
     case ir::Form::PtrAdd:
-      return 3;
-    case ir::Form::Fence:
     case ir::Form::AtomicLoad:
     case ir::Form::AtomicStore:
     case ir::Form::AtomicRmw:
     case ir::Form::AtomicCas:
+    case ir::Form::AsyncCopy:
+    case ir::Form::AsyncCommit:
+    case ir::Form::AsyncWait:
+      return 3;
     case ir::Form::SubgroupIndex:
     case ir::Form::SubgroupLane:
     case ir::Form::SubgroupReduce:
     case ir::Form::SubgroupBallot:
     case ir::Form::SubgroupVote:
-    case ir::Form::AsyncCopy:
-    case ir::Form::AsyncCommit:
-    case ir::Form::AsyncWait:
-    case ir::Form::Encode:
-    case ir::Form::Decode:
+      return 6;
     case ir::Form::Mma:
     case ir::Form::Epilogue:
     case ir::Form::Transfer:
     case ir::Form::AccCommit:
+      return 7;
+    case ir::Form::Fence:
     case ir::Form::FuncAddr:
     case ir::Form::CallIndirect:
     case ir::Form::Launch:
