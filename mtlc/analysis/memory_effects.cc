@@ -62,7 +62,7 @@ MemoryEffects ModuleEffects::of(const ir::Operation& op) const {
       result.reads = provenance_.origin(op.operand(1)).spaces;
       break;
     case ir::Form::AsyncCommit:
-      break;
+      // It touches nothing itself, but which copies a wait waits for depends on where it stands.
     case ir::Form::AsyncWait:
       // What was copied is there from now on.
       result.reads.add(SpaceSet::of(ir::Space::Workgroup));
