@@ -20,6 +20,7 @@
 #include <unordered_map>
 
 #include "mtlc/sim/checkers/checkers.h"
+#include "mtlc/sim/checkers/race_cells.h"
 #include "mtlc/sim/checkers/race_scan.h"
 #include "mtlc/sim/launch_state.h"
 
@@ -27,15 +28,15 @@ namespace mtlc::sim {
 namespace {
 
 constexpr size_t kSlot = static_cast<size_t>(ObserverSlot::race);
-constexpr uint64_t kMany = kManyLanes | kManyWarps | kManyBlocks;
 constexpr uint64_t kPcField = (uint64_t{1} << 26) - 1;
 constexpr unsigned kEpochShift = 37;
 constexpr unsigned kScopeShift = 32;
-constexpr size_t kPageCells = 1024;
-// Loads that wait before they are put into cells, for each shared memory and each allocation.
+// Loads that wait before they are put into cells, for each shared memory and each allocation; of
+// scattered ones fewer, they are large.
 constexpr size_t kMaxPendingShared = 2048;
+constexpr size_t kMaxPendingGlobal = size_t{1} << 18;
+constexpr size_t kMaxPendingScattered = 16384;
 constexpr int kMaxRuns = 8;  // More are not worth a scan each.
-constexpr size_t kMaxPendingGlobal = 16384;
 
 uint32_t tagBlock(uint64_t tag) { return static_cast<uint32_t>(tag >> 32); }  // Plus one.
 uint32_t tagGeneration(uint64_t tag) { return static_cast<uint32_t>(tag) >> 5; }
@@ -90,113 +91,6 @@ struct WarpClock {
   std::array<KnowledgeRef, kLanes> pending;   // Read by relaxed accesses, waiting for a fence.
   std::array<uint32_t, kLanes> fenceEpoch{};  // Epoch of the last fence, plus one; 0: none.
   std::array<Scope, kLanes> fenceScope{};
-};
-
-// A weak load that is not in the cells yet.
-struct PendingLoad {
-  uint64_t tag;
-  uint64_t info;
-  LaneMask mask;
-  uint32_t bytes;
-  AccessPattern pattern;
-  uint32_t offset[kLanes];
-};
-
-// Cells of a region, in pages made when first touched, those of writes apart from those of reads.
-class Cells {
- public:
-  explicit Cells(uint64_t bytes) : bytes_(bytes) {}
-
-  unsigned shift() const { return shift_; }
-
-  // Makes granules at most `bytes` wide.
-  void refine(unsigned bytes) {
-    while ((1u << shift_) > bytes) {
-      // Each cell becomes two.
-      --shift_;
-      split(writes_);
-      split(reads_);
-    }
-  }
-
-  // Cells from the granule of `offset`; `available` says how many follow in one piece. Makes the
-  // pages of reads and of writes that are asked for; the others may be missing.
-  CellRun at(uint64_t offset, size_t& available, bool reads, bool writes) {
-    uint64_t cell = offset >> shift_;
-    size_t page = cell / kPageCells, in = cell % kPageCells;
-    available = kPageCells - in;
-    CellRun out{nullptr, nullptr, nullptr, nullptr};
-    if (Page* w = find(writes_, page, writes)) {
-      out.writeTag = w->tag + in;
-      out.writeInfo = w->info + in;
-    }
-    if (Page* r = find(reads_, page, reads)) {
-      out.readTag = r->tag + in;
-      out.readInfo = r->info + in;
-    }
-    return out;
-  }
-
-  // The range counts as never accessed.
-  void forget(uint64_t offset, uint64_t bytes) {
-    for (uint64_t cell = offset >> shift_; cell << shift_ < offset + bytes; ++cell) {
-      size_t page = cell / kPageCells, in = cell % kPageCells;
-      if (Page* w = find(writes_, page, false)) w->tag[in] = 0;
-      if (Page* r = find(reads_, page, false)) r->tag[in] = 0;
-    }
-  }
-
-  // Loads that nothing written so far can conflict with wait here: a barrier, or the end of the
-  // launch, makes most of them unimportant before something is written.
-  std::vector<PendingLoad> pending;
-  uint32_t pendingLow = ~uint32_t{0};  // Bounds of their offsets, both included.
-  uint32_t pendingHigh = 0;
-  bool written = false;  // Anything at all; shared memory: in this generation.
-
-  void clearPending() {
-    pending.clear();
-    pendingLow = ~uint32_t{0};
-    pendingHigh = 0;
-  }
-
- private:
-  struct Page {
-    uint64_t tag[kPageCells] = {};
-    uint64_t info[kPageCells];  // Where the tag is not 0.
-  };
-  using Pages = std::vector<std::unique_ptr<Page>>;
-
-  Page* find(Pages& pages, size_t page, bool create) const {
-    if (page >= pages.size()) {
-      if (!create) return nullptr;
-      pages.resize(std::max(page + 1, static_cast<size_t>((bytes_ >> shift_) / kPageCells + 1)));
-    }
-    if (pages[page] == nullptr && create) pages[page].reset(new Page);
-    return pages[page].get();
-  }
-
-  static void split(Pages& pages) {
-    Pages old = std::move(pages);
-    pages.clear();
-    pages.resize(old.size() * 2);
-    for (size_t p = 0; p < old.size(); ++p) {
-      if (old[p] == nullptr) continue;
-      for (size_t half = 0; half < 2; ++half) {
-        pages[2 * p + half].reset(new Page);
-        Page& page = *pages[2 * p + half];
-        for (size_t i = 0; i < kPageCells; ++i) {
-          size_t from = half * (kPageCells / 2) + i / 2;
-          page.tag[i] = old[p]->tag[from];
-          page.info[i] = page.tag[i] == 0 ? 0 : old[p]->info[from];
-        }
-      }
-    }
-  }
-
-  uint64_t bytes_;
-  unsigned shift_ = 2;
-  Pages writes_;
-  Pages reads_;
 };
 
 struct BlockClock {
@@ -270,8 +164,14 @@ class RaceChecker : public Observer {
       // The run ends where the next begins or a lane is missing.
       LaneMask stop = (~a.mask | runs) & (lane == 31 ? 0 : kAllLanes << (lane + 1));
       unsigned end = stop == 0 ? kLanes : static_cast<unsigned>(__builtin_ctz(stop));
-      if (end - lane > 1 && scanRun(a, cells, s, perLane, lane, end - lane)) continue;
-      for (; lane < end; ++lane) laneAccess(w, a, cells, s, perLane, lane);
+      while (lane < end) {
+        unsigned piece = std::min(end - lane, cells.lanesInPage(a.offset(lane), perLane));
+        if (piece > 1 && scanRun(a, cells, s, perLane, lane, piece)) {
+          lane += piece;
+          continue;
+        }
+        for (; piece != 0; --piece, ++lane) laneAccess(w, a, cells, s, perLane, lane);
+      }
     }
   }
 
@@ -299,7 +199,7 @@ class RaceChecker : public Observer {
         return;
       case SyncKind::barrierArrive: {
         BlockClock& b = blockClock(*w.block);
-        for (LaneMask m = e.mask; m != 0; m &= m - 1) {
+        for (LaneMask m = c.touched ? e.mask : 0; m != 0; m &= m - 1) {
           unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
           takePending(c, lane);
         }
@@ -320,6 +220,7 @@ class RaceChecker : public Observer {
     KnowledgeRef all;
     for (size_t i = 0; i < b.warps.size(); ++i) {
       whole = whole && c.waiting[id][i] == b.warps[i].live;
+      if (!c.warps[i].touched) continue;  // Knows nothing.
       for (LaneMask m = s.lanes[i]; m != 0; m &= m - 1) {
         all = merged(all, c.warps[i].knowledge[static_cast<size_t>(__builtin_ctz(m))]);
       }
@@ -389,25 +290,35 @@ class RaceChecker : public Observer {
 
   void postpone(Warp& w, const Access& a, Cells& cells) {
     size_t most = a.space == Space::shared ? kMaxPendingShared : kMaxPendingGlobal;
-    if (cells.pending.size() >= most) replay(cells, a.space == Space::shared);
+    if (cells.pending.size() >= most || cells.scattered.size() >= kMaxPendingScattered) {
+      replay(cells, a.space == Space::shared);
+    }
     PendingLoad& p = cells.pending.emplace_back();
     ScanAccess s = scanOf(w, a, 0);
     p.tag = s.tag;
     p.info = s.info;
     p.mask = a.mask;
-    p.bytes = a.bytes;
+    p.bytes = static_cast<uint16_t>(a.bytes);
     p.pattern = a.pattern;
     uint32_t low, high;
-    if (a.mask == kAllLanes) {
-      scan_->offsets(a.addresses, a.begin, p.offset, low, high);
+    if (a.pattern != AccessPattern::scattered) {
+      low = high = p.offset =
+          static_cast<uint32_t>(a.offset(static_cast<unsigned>(__builtin_ctz(a.mask))));
+      if (a.pattern == AccessPattern::consecutive) high += (kLanes - 1) * a.bytes;
     } else {
-      low = ~uint32_t{0};
-      high = 0;
-      for (LaneMask m = a.mask; m != 0; m &= m - 1) {
-        unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
-        uint32_t o = p.offset[lane] = static_cast<uint32_t>(a.offset(lane));
-        low = std::min(low, o);
-        high = std::max(high, o);
+      p.offset = static_cast<uint32_t>(cells.scattered.size());
+      uint32_t* offsets = cells.scattered.emplace_back().data();
+      if (a.mask == kAllLanes) {
+        scan_->offsets(a.addresses, a.begin, offsets, low, high);
+      } else {
+        low = ~uint32_t{0};
+        high = 0;
+        for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+          unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+          uint32_t o = offsets[lane] = static_cast<uint32_t>(a.offset(lane));
+          low = std::min(low, o);
+          high = std::max(high, o);
+        }
       }
     }
     cells.pendingLow = std::min(cells.pendingLow, low);
@@ -440,27 +351,47 @@ class RaceChecker : public Observer {
       if (p.pattern == AccessPattern::uniform) {
         unsigned last = 31 - static_cast<unsigned>(__builtin_clz(p.mask));
         for (unsigned k = 0; k < perLane; ++k) {
-          CellRun c =
-              cells.at(p.offset[last] + (uint64_t{k} << cells.shift()), available, true, false);
+          CellRun c = cells.at(p.offset + (uint64_t{k} << cells.shift()), available, true, false);
           recordUniform(c, s, last, p.mask);
         }
         continue;
       }
       if (p.pattern == AccessPattern::consecutive) {
-        CellRun c = cells.at(p.offset[0], available, true, false);
-        c.writeTag = nullptr;
-        size_t count = size_t{perLane} * kLanes;
-        if (available >= count && scan_->loads(c, count, perLane, s)) continue;
+        for (unsigned lane = 0; lane < kLanes;) {
+          uint64_t offset = p.offset + uint64_t{lane} * p.bytes;
+          unsigned piece = std::min(kLanes - lane, cells.lanesInPage(offset, perLane));
+          ScanAccess from = s;
+          from.info |= uint64_t{lane} << kLaneShift;
+          if (!cells.loadRun(offset, piece, perLane, from, false)) {
+            CellRun c = cells.at(offset, available, true, false);
+            c.writeTag = nullptr;
+            size_t count = size_t{perLane} * piece;
+            if (available < count || !scan_->loads(c, count, perLane, from)) {
+              for (unsigned i = 0; i < piece; ++i) {
+                replayLane(cells, s, offset + uint64_t{i} * p.bytes, perLane, lane + i);
+              }
+            }
+          }
+          lane += piece;
+        }
+        continue;
       }
+      const auto& offsets = cells.scattered[p.offset];
       for (LaneMask m = p.mask; m != 0; m &= m - 1) {
         unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
-        for (unsigned k = 0; k < perLane; ++k) {
-          uint64_t o = p.offset[lane] + (uint64_t{k} << cells.shift());
-          recordRead(cells.at(o, available, true, false), s, lane);
-        }
+        replayLane(cells, s, offsets[lane], perLane, lane);
       }
     }
     cells.clearPending();
+  }
+
+  static void replayLane(Cells& cells, const ScanAccess& s, uint64_t offset, unsigned perLane,
+                         unsigned lane) {
+    size_t available;
+    for (unsigned k = 0; k < perLane; ++k) {
+      uint64_t o = offset + (uint64_t{k} << cells.shift());
+      recordRead(cells.at(o, available, true, false), s, lane);
+    }
   }
 
   // ---- Synchronisation ----
@@ -595,16 +526,21 @@ class RaceChecker : public Observer {
     return inMemory || inOther;
   }
 
-  // The weak access of `lanes` lanes from `first`, whose addresses follow each other, when nothing
-  // conflicts at first sight.
+  // The weak access of `lanes` lanes from `first`, whose addresses follow each other within a page
+  // of cells, when nothing conflicts at first sight.
   bool scanRun(const Access& a, Cells& cells, ScanAccess s, unsigned perLane, unsigned first,
                unsigned lanes) {
     size_t available;
     bool load = a.kind == AccessKind::load;
-    CellRun run = cells.at(a.offset(first), available, load, !load);
+    uint64_t offset = a.offset(first);
+    s.info |= uint64_t{first} << kLaneShift;
+    if (load ? cells.loadRun(offset, lanes, perLane, s, true)
+             : cells.storeRun(offset, lanes, perLane, s)) {
+      return true;
+    }
+    CellRun run = cells.at(offset, available, load, !load);
     size_t count = size_t{perLane} * lanes;
     if (available < count) return false;
-    s.info |= uint64_t{first} << kLaneShift;
     return (load ? scan_->loads : scan_->stores)(run, count, perLane, s);
   }
 
