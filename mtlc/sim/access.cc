@@ -1,10 +1,18 @@
 #include "mtlc/sim/access.h"
 
+#include <algorithm>
 #include <cstring>
 
 #include "mtlc/sim/launch_state.h"
 
 namespace mtlc::sim {
+
+const VariablePlace* variableBefore(const std::vector<VariablePlace>& places, uint64_t offset) {
+  auto after = std::upper_bound(places.begin(), places.end(), offset,
+                                [](uint64_t o, const VariablePlace& v) { return o < v.offset; });
+  return after == places.begin() ? nullptr : &*std::prev(after);
+}
+
 namespace {
 
 enum class Window : uint8_t { device, shared, local, param, none };
@@ -79,9 +87,38 @@ struct Resolver {
     return true;
   }
 
+  // Whether the access stays within one variable; only the mem checker asks.
+  bool inVariable(Space space, uint64_t offset) {
+    Block& b = *w.block;
+    if (!b.launch->goOnAfterFault || space == Space::param) return true;
+    const Program& p = *b.program;
+    Worker::Range& cached = w.worker->variableCache[b.launch->pcOf(in)];
+    if (space == Space::shared && b.launch->config->dynamicShared != 0 &&
+        offset >= p.dynamicSharedOffset) {
+      cached = {p.dynamicSharedOffset, b.sharedBytes - p.dynamicSharedOffset};
+      return true;
+    }
+    const std::vector<VariablePlace>* places = &p.sharedVariables;
+    bool current = true;
+    if (space == Space::local) {
+      const Frame* f = w.frame;
+      while (f->localBase > offset && f->parent != nullptr) f = f->parent;
+      places = &f->function->variables;
+      offset -= f->localBase;
+      current = f == w.frame;
+    }
+    const VariablePlace* v = variableBefore(*places, offset);
+    if (v == nullptr || offset - v->offset > v->bytes || v->bytes - (offset - v->offset) < bytes)
+      return false;
+    // Ranges of local memory count only in this frame, and only for instructions that name it.
+    if (current && (space == Space::shared || in.space == Space::local))
+      cached = {v->offset, v->bytes};
+    return true;
+  }
+
   bool inside(unsigned lane, Space space, uint64_t given, uint64_t offset, uint8_t* base,
               uint64_t size, LaneAccess& l) {
-    if (offset > size || size - offset < bytes) {
+    if (offset > size || size - offset < bytes || !inVariable(space, offset)) {
       return fault(lane, MemFault::outOfBounds, space, given);
     }
     l.address[lane] = offset;
@@ -211,9 +248,13 @@ void observeWindow(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uin
   Access a{in, mask, kind, space, bytes, pattern, addresses, begin, size, base, 0, nullptr};
   if (space == Space::local) {
     a.laneStride = w.block->localStride;
-  } else if (begin == kSharedWindow) {
+  } else if (space == Space::shared || begin >> 48 == kSharedWindow >> 48) {
+    // The variable that was found is not the region.
     a.space = Space::shared;
-  } else if (space != Space::shared && space != Space::param) {
+    a.begin = space == Space::shared ? 0 : kSharedWindow;
+    a.base = w.block->shared;
+    a.size = w.block->sharedBytes;
+  } else if (space != Space::param) {
     a.allocation = w.worker->allocationCache[w.block->launch->pcOf(in)];
     a.space = a.allocation->kind == AllocationKind::constant ? Space::constant : Space::global;
   }

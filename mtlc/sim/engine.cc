@@ -67,7 +67,7 @@ uint32_t specialValue(const Block& b, const Warp& w, Special s, unsigned lane) {
       return l.config->dynamicShared;
     case Special::totalShared:
     case Special::aggregateShared:
-      return b.sharedBytes;
+      return l.sharedDeclared;
     default:
       return 0;
   }
@@ -465,17 +465,14 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
     b.random = seed | 1;
   }
   if (fresh) {
-    b.sharedBytes = launch.config->dynamicShared == 0
-                        ? p.staticShared
-                        : p.dynamicSharedOffset + launch.config->dynamicShared;
+    b.sharedBytes = launch.sharedBytes;
     b.sharedStorage.reset(new (std::nothrow) uint8_t[b.sharedBytes + 256]);
-    uint64_t stride =
-        p.recursive ? std::max(launch.limits->stackBytes, p.localBytes) : p.localBytes;
-    stride = (stride + 15) / 16 * 16;
+    uint64_t stride = launch.localStride;
     uint32_t warps = (b.threads + kLanes - 1) / kLanes;
     uint64_t localBytes = uint64_t{warps} * kLanes * stride;
     if (stride > UINT32_MAX || localBytes > kMaxLocalBytes) return false;
     b.localStride = static_cast<uint32_t>(stride);
+    b.frameMask = launch.goOnAfterFault ? ~0u : 0;
     b.localStorage.reset(new (std::nothrow) uint8_t[localBytes + 64]);
     b.local = b.localStorage.get();
     if (b.sharedStorage == nullptr || b.localStorage == nullptr) return false;

@@ -438,5 +438,74 @@ TEST(Faults, BarrierOperands) {
   }
 }
 
+// Gaps between variables: what they catch is named, and nothing that a program or its user can see
+// counts them.
+constexpr std::string_view kNeighbours = R"(
+.func touch(.param .u64 p, .param .u64 q) {
+  .reg .b64 %rd<4>;
+  .local .align 4 .b8 own[8];
+  ld.param.u64 %rd1, [p];
+  ld.param.u64 %rd2, [q];
+  st.local.u32 [own+4], 1;
+  st.u32 [%rd1], 2;
+  st.local.u32 [%rd2], 3;
+  ret;
+}
+.visible .entry k(.param .u64 out, .param .u64 offset) {
+  .reg .b32 %r<4>;
+  .reg .b64 %rd<8>;
+  .local .align 4 .b8 first[12];
+  .local .align 16 .b8 second[16];
+  .shared .align 4 .b8 third[20];
+  .shared .align 8 .b8 fourth[8];
+  ld.param.u64 %rd1, [out];
+  ld.param.u64 %rd2, [offset];
+  mov.u64 %rd3, first;
+  cvta.local.u64 %rd4, %rd3;
+  add.u64 %rd4, %rd4, %rd2;
+  add.u64 %rd5, %rd3, %rd2;
+  call touch, (%rd4, %rd5);
+  ld.local.u32 %r1, [first+8];
+  mov.u64 %rd6, third;
+  cvt.u32.u64 %r2, %rd2;
+  st.shared.u32 [third+16], %r2;
+  mov.u32 %r3, %total_smem_size;
+  st.global.u32 [%rd1], %r1;
+  st.global.u32 [%rd1+4], %r3;
+  ret;
+}
+)";
+
+TEST(Variables, AreApartInBothMemories) {
+  for (Checks checks : {Checks::none, Checks::mem, Checks::all}) {
+    Harness h(std::string(kHeader) + std::string(kNeighbours));
+    ASSERT_TRUE(h.ok()) << h.errors();
+    h.config.checks = checks;
+    auto out = h.buffer<uint32_t>({0, 0});
+    EXPECT_EQ(h.run("k", {2, 1, 1}, {1, 1, 1}, out, uint64_t{8}).status, LaunchStatus::ok)
+        << h.errors();
+    EXPECT_EQ(out[0], 3u);
+    EXPECT_EQ(out[1], 32u);  // 20 bytes, 4 for the alignment of 8 more.
+    const Kernel* k = h.module()->kernel("k");
+    ASSERT_NE(k, nullptr);
+    EXPECT_EQ(k->staticShared, 32u);
+  }
+}
+
+TEST(Variables, AreNamedByWhoLeavesThem) {
+  Harness h(std::string(kHeader) + std::string(kNeighbours));
+  ASSERT_TRUE(h.ok()) << h.errors();
+  h.config.checks = Checks::mem;
+  auto out = h.buffer<uint32_t>({0, 0});
+  // Both stores of the callee, through a generic and a local pointer to the caller's variable.
+  LaunchResult r = h.run("k", {1, 1, 1}, {1, 1, 1}, out, uint64_t{16});
+  ASSERT_EQ(r.reports.size(), 2u) << h.errors();
+  for (const Report& report : r.reports) {
+    EXPECT_TRUE(report.id == DiagId::SimOutOfBounds);
+    EXPECT_NE(report.message.find("4 bytes past the end of 'first' (12 bytes)"), std::string::npos)
+        << report.message;
+  }
+}
+
 }  // namespace
 }  // namespace mtlc::sim

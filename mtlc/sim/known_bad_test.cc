@@ -50,6 +50,7 @@ struct Row {
   uint32_t blocks = 1;
   Checks checks = Checks::all;
   bool poison = false;  // `out` is not initialised.
+  uint32_t dynamicShared = 0;
 };
 
 void PrintTo(const Row& row, std::ostream* os) { *os << row.name; }
@@ -118,6 +119,61 @@ const Row kRows[] = {
     {"mem_atomic", DiagId::SimOutOfBounds, R"(
 -  atom.global.add.u32 %r1, [%rd1+256], 1; // BAD
 +  atom.global.add.u32 %r1, [%rd1+252], 1;
+)"},
+    // Neighbours in one space: an index that leaves a variable does not reach the next.
+    {"mem_shared_neighbour_after", DiagId::SimOutOfBounds, R"(
+  .shared .align 16 .b8 next[256];
+  mov.u32 %r1, next;
+  st.shared.u32 [%r1], 0;
+-  st.shared.u32 [%r21+4], 1; // BAD
++  st.shared.u32 [%r21], 1;
+)"},
+    {"mem_shared_neighbour_before", DiagId::SimOutOfBounds, R"(
+  .shared .align 4 .b8 next[256];
+  mov.u32 %r1, next;
+  add.u32 %r1, %r1, %r21;
+  sub.u32 %r1, %r1, %r20;
+-  st.shared.u32 [%r1+-4], 1; // BAD
++  st.shared.u32 [%r1], 1;
+)"},
+    {"mem_shared_neighbour_straddled", DiagId::SimOutOfBounds, R"(
+  .shared .align 16 .b8 next[24];
+-  st.shared.v4.u32 [next+16], {%r0, %r0, %r0, %r0}; // BAD
++  st.shared.v2.u32 [next+16], {%r0, %r0};
+)",
+     1},
+    {"mem_generic_shared_neighbour", DiagId::SimOutOfBounds, R"(
+  .shared .align 16 .b8 next[256];
+  mov.u64 %rd3, tile;
+  cvta.shared.u64 %rd3, %rd3;
+  add.u64 %rd3, %rd3, %rd0;
+-  st.u32 [%rd3+4], 1; // BAD
++  st.u32 [%rd3], 1;
+)"},
+    {"mem_shared_before_dynamic", DiagId::SimOutOfBounds, R"(
+-  st.shared.u32 [%r21+4], 1; // BAD
++  st.shared.u32 [%r21], 1;
+)",
+     64, 1, Checks::all, false, 512},
+    {"mem_local_neighbour_after", DiagId::SimOutOfBounds, R"(
+  .local .align 4 .b8 mine[32];
+  and.b64 %rd3, %rd0, 31;
+  add.u64 %rd3, %rd3, %rd15;
+-  st.local.u32 [%rd3+4], 1; // BAD
++  st.local.u32 [%rd3], 1;
+  st.local.u32 [mine], 1;
+)"},
+    {"mem_local_neighbour_before", DiagId::SimOutOfBounds, R"(
+  .local .align 4 .b8 mine[32];
+-  st.local.u32 [mine+-4], 1; // BAD
++  st.local.u32 [mine], 1;
+)"},
+    {"mem_generic_local_neighbour", DiagId::SimOutOfBounds, R"(
+  .local .align 4 .b8 mine[32];
+  mov.u64 %rd3, mine;
+  cvta.local.u64 %rd3, %rd3;
+-  st.u32 [%rd3+-4], 1; // BAD
++  st.u32 [%rd3], 1;
 )"},
     {"mem_misaligned_global", DiagId::SimMisaligned, R"(
 -  ld.global.u32 %r1, [%rd1+2]; // BAD
@@ -448,6 +504,7 @@ LaunchResult launch(Harness& h, const Row& row) {
                         : h.buffer<uint32_t>(std::vector<uint32_t>(64, 0), "out");
   h.config.checks = row.checks;
   h.config.maxSteps = 100000;
+  h.config.dynamicShared = row.dynamicShared;
   h.config.readBack = {out.allocation()};
   return h.run("k", {row.blocks, 1, 1}, {row.threads, 1, 1}, out);
 }

@@ -61,7 +61,7 @@ bool checkConfig(const Kernel& k, const Program& p, const LaunchConfig& c, const
   if (p.staticShared > l.staticSharedBytes) {
     return refuse(DiagId::SimStaticShared, {k.name, p.staticShared, l.staticSharedBytes});
   }
-  uint64_t shared = uint64_t{p.dynamicSharedOffset} + c.dynamicShared;
+  uint64_t shared = uint64_t{p.dynamicSharedOffset} - p.sharedGuardBytes + c.dynamicShared;
   if (c.dynamicShared != 0 && shared > l.sharedBytes) {
     return refuse(DiagId::SimDynamicShared, {c.dynamicShared, shared, l.sharedBytes});
   }
@@ -192,6 +192,14 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   launch.grid = config.grid;
   launch.block = config.block;
   launch.blocks = blocks;
+  bool dynamic = config.dynamicShared != 0;
+  launch.sharedBytes =
+      dynamic ? program.dynamicSharedOffset + config.dynamicShared : program.sharedLayoutBytes;
+  launch.sharedDeclared =
+      dynamic ? launch.sharedBytes - program.sharedGuardBytes : program.staticShared;
+  launch.localStride =
+      program.recursive ? std::max(limits_.stackBytes, program.localBytes) : program.localBytes;
+  launch.localStride = (launch.localStride + 15) / 16 * 16;
   for (const InstrRow* row : rowsOf("bar")) {
     if (row->family == Family::warpSync) launch.warpSyncRow = row->index;
   }
@@ -226,6 +234,15 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   for (Worker& w : workers) {
     w.launch = &launch;
     w.allocationCache.assign(program.code.size(), &kNoAllocation);
+    w.variableCache.resize(program.code.size());
+    if (!launch.goOnAfterFault) {
+      for (size_t i = 0; i < program.code.size(); ++i) {
+        bool local = program.code[i].space == Space::local;
+        w.variableCache[i].size =
+            local ? static_cast<uint32_t>(std::min<uint64_t>(launch.localStride, UINT32_MAX))
+                  : launch.sharedBytes;
+      }
+    }
     if (config.countRows) w.rowCounts.assign(instructionTable().size(), 0);
   }
   std::vector<std::thread> pool;

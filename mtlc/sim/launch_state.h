@@ -38,6 +38,9 @@ struct LaunchState {
   uint64_t blocks = 0;
   bool hasDeadline = false;  // maxSeconds; looked at after each turn of a warp.
   std::chrono::steady_clock::time_point deadline;
+  uint32_t sharedBytes = 0;                         // Of a block, gaps included.
+  uint32_t sharedDeclared = 0;                      // What the program sees.
+  uint64_t localStride = 0;                         // Of a thread.
   alignas(128) std::atomic<uint64_t> nextBlock{0};  // Apart from what all workers only read.
   alignas(128) std::atomic<bool> stop{false};
   std::atomic<uint8_t> status{0};  // LaunchStatus; the first one that is not ok wins.

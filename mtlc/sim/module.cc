@@ -50,7 +50,7 @@ bool PtxModule::load(FileId file, DiagnosticEngine& diags) {
   for (auto& k : kernels_) {
     const Program& p = decoded(*k);
     k->kernel.staticShared = p.staticShared;
-    k->kernel.localBytes = p.localBytes;
+    k->kernel.localBytes = p.declaredLocalBytes;
     k->kernel.registers = p.functions[0].slots32 + 2 * p.functions[0].slots64;
   }
   return true;

@@ -153,6 +153,18 @@ struct BarrierSite {
   bool aligned = true;
 };
 
+// A variable in shared memory, or in a frame (its offset counts from the frame's begin). Guard gaps
+// that belong to no variable lie between them, so that an index that is a little too large does not
+// reach the neighbour; sizes that a program or a user can see do not count the gaps.
+inline constexpr uint64_t kVariableGuardBytes = 32;
+struct VariablePlace {
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
+  std::string name;
+};
+// The last of `places`, sorted by offset, that begins at or before `offset`; nullptr: none does.
+const VariablePlace* variableBefore(const std::vector<VariablePlace>& places, uint64_t offset);
+
 struct ProgramFunction {
   std::string name;
   uint64_t handle = 0;  // What a pointer to it holds.
@@ -162,6 +174,8 @@ struct ProgramFunction {
   uint32_t slots64 = 0;
   uint32_t slotsPred = 0;
   uint32_t localBytes = 0;  // Frame: .local variables, .param variables and formal parameters.
+  uint32_t guardBytes = 0;  // Of them, gaps.
+  std::vector<VariablePlace> variables;  // Of the frame.
   std::vector<FormalValue> params;
   std::vector<FormalValue> results;
   // Slots that may be read before they are written: they get a fixed pattern so that runs repeat.
@@ -239,12 +253,16 @@ struct Program {
 
   std::vector<ParamInfo> params;
   uint32_t paramBytes = 0;
-  uint32_t staticShared = 0;
-  uint32_t dynamicSharedOffset = 0;  // Where extern shared arrays begin.
+  uint32_t staticShared = 0;                   // Without gaps.
+  uint32_t sharedLayoutBytes = 0;              // With them.
+  uint32_t dynamicSharedOffset = 0;            // Where extern shared arrays begin.
+  uint32_t sharedGuardBytes = 0;               // Gaps before them.
+  std::vector<VariablePlace> sharedVariables;  // Static ones.
   uint32_t dynamicSharedAlign = 1;
   std::array<uint32_t, 3> maxThreads{};       // 0: no .maxntid
   std::array<uint32_t, 3> requiredThreads{};  // 0: no .reqntid
   uint32_t localBytes = 0;                    // Deepest non-recursive stack of frames.
+  uint32_t declaredLocalBytes = 0;            // The same without gaps.
   bool recursive = false;                     // Or indirect calls: the stack limit counts.
   bool usesHeap = false;                      // malloc
   bool usesOrderedAtomics =

@@ -49,11 +49,31 @@ const char* accessName(AccessKind kind) {
 
 // "8 bytes past the end of 'a' (400 bytes)"
 std::string whereabouts(const LaunchState& launch, Warp& w, Space space, uint64_t address) {
+  // Past the last variable before `offset`; empty: there is none, or the memory ends there.
+  auto variable = [](const std::vector<VariablePlace>& places, uint64_t offset, uint64_t end) {
+    const VariablePlace* v = offset < end ? variableBefore(places, offset) : nullptr;
+    if (v == nullptr) return std::string();
+    uint64_t in = offset - v->offset;
+    std::string where = in < v->bytes ? std::to_string(in) + " bytes into '"
+                                      : std::to_string(in - v->bytes) + " bytes past the end of '";
+    return where + v->name + "' (" + std::to_string(v->bytes) + " bytes)";
+  };
   switch (space) {
-    case Space::shared:
-      return "the block has " + std::to_string(w.block->sharedBytes) + " bytes";
-    case Space::local:
+    case Space::shared: {
+      uint64_t offset = address >> 48 == kSharedWindow >> 48 ? address - kSharedWindow : address;
+      std::string text = variable(launch.program->sharedVariables, offset, w.block->sharedBytes);
+      if (!text.empty()) return text;
+      return "the block has " + std::to_string(launch.sharedDeclared) + " bytes";
+    }
+    case Space::local: {
+      uint64_t offset = address >> 48 == kLocalWindow >> 48 ? address - kLocalWindow : address;
+      const Frame* f = w.frame;
+      while (f->localBase > offset && f->parent != nullptr) f = f->parent;
+      std::string text = variable(f->function->variables, offset - f->localBase,
+                                  w.block->localStride - f->localBase);
+      if (!text.empty()) return text;
       return "the thread has " + std::to_string(w.block->localStride) + " bytes";
+    }
     case Space::param:
       return "the kernel has " + std::to_string(launch.params.size()) + " bytes of parameters";
     default:

@@ -70,6 +70,13 @@ struct alignas(128) Worker {
   LaunchState* launch = nullptr;
   // The allocation that an instruction hit last; one entry per instruction.
   std::vector<const Allocation*> allocationCache;
+  // The variable in shared or local memory that an instruction hit last; in local memory, when the
+  // mem checker is on, relative to the current frame. Without the checker it is all of the memory.
+  struct Range {
+    uint32_t begin = 0;
+    uint32_t size = 0;
+  };
+  std::vector<Range> variableCache;
   uint64_t instructions = 0;
   uint64_t laneInstructions = 0;
   std::vector<uint64_t> rowCounts;  // By row of the instruction table; empty unless asked for.
@@ -143,6 +150,7 @@ struct Block {
   std::unique_ptr<uint8_t[]> localStorage;
   uint8_t* local = nullptr;
   uint32_t localStride = 0;   // Bytes of one thread.
+  uint32_t frameMask = 0;     // All ones: local ranges of variableCache are relative to frames.
   uint8_t* params = nullptr;  // Of the kernel, read-only.
   uint32_t paramBytes = 0;
   std::array<BarrierState, kBarriers> barriers{};

@@ -44,17 +44,24 @@ struct Window {
   u8* host;
 };
 
+// The variable in shared or local memory that the instruction hit last.
+MTLC_INLINE const Worker::Range& likelyVariable(const Instr& in, Warp& w) {
+  return w.worker->variableCache[static_cast<size_t>(&in - w.block->program->code.data())];
+}
+
 // What a warp most probably accesses, from its first address. Size 0: no idea.
 template <Space kSpace>
 MTLC_INLINE Window likelyWindow(const Instr& in, Warp& w, u64 first, bool store) {
   Block& b = *w.block;
   if constexpr (kSpace == Space::shared) {
-    return {0, b.sharedBytes, b.shared};
+    const Worker::Range& v = likelyVariable(in, w);
+    return {v.begin, v.size, b.shared + v.begin};
   } else if constexpr (kSpace == Space::param) {
     return {0, store ? 0 : u64{b.paramBytes}, b.params};
   } else {
     if (kSpace == Space::generic && first >> 48 == kSharedWindow >> 48) {
-      return {kSharedWindow, b.sharedBytes, b.shared};
+      const Worker::Range& v = likelyVariable(in, w);
+      return {kSharedWindow + v.begin, v.size, b.shared + v.begin};
     }
     const Allocation* a =
         w.worker->allocationCache[static_cast<size_t>(&in - b.program->code.data())];
@@ -225,14 +232,20 @@ void loadGeneral(const Instr& in, Warp& w, LaneMask mask) {
 }
 
 // Local memory: the lanes' copies lie a stride apart.
+MTLC_INLINE Window likelyLocal(const Instr& in, Warp& w) {
+  const Worker::Range& v = likelyVariable(in, w);
+  return {v.begin + (w.frame->localBase & w.block->frameMask), v.size, nullptr};
+}
+
 template <typename T, typename C>
 void loadLocal(const Instr& in, Warp& w, LaneMask mask) {
   alignas(64) u64 address[kLanes];
   laneAddresses(in, w, mask, address);
   u32 bytes = sizeof(T) * in.count;
   Block& b = *w.block;
-  Window window{0, b.localStride, b.local + static_cast<size_t>(w.index) * kLanes * b.localStride};
-  Pattern pattern = classify(address, window, bytes, LaneMask{0});
+  const Window window{0, b.localStride,
+                      b.local + static_cast<size_t>(w.index) * kLanes * b.localStride};
+  Pattern pattern = classify(address, likelyLocal(in, w), bytes, LaneMask{0});
   if (pattern == Pattern::slow) return loadResolved<T, C>(in, w, mask, address);
   observe(in, w, mask, AccessKind::load, bytes, pattern, address, window, Space::local);
   const u8* host = window.host;
@@ -311,8 +324,9 @@ void storeLocal(const Instr& in, Warp& w, LaneMask mask) {
   laneAddresses(in, w, mask, address);
   u32 bytes = sizeof(T) * in.count;
   Block& b = *w.block;
-  Window window{0, b.localStride, b.local + static_cast<size_t>(w.index) * kLanes * b.localStride};
-  Pattern pattern = classify(address, window, bytes, LaneMask{0});
+  const Window window{0, b.localStride,
+                      b.local + static_cast<size_t>(w.index) * kLanes * b.localStride};
+  Pattern pattern = classify(address, likelyLocal(in, w), bytes, LaneMask{0});
   if (pattern == Pattern::slow) return storeResolved<T, C>(in, w, mask, address);
   observe(in, w, mask, AccessKind::store, bytes, pattern, address, window, Space::local);
   u8* host = window.host;

@@ -95,12 +95,19 @@ std::optional<uint64_t> KernelDecoder::sharedOffset(const Variable* v) const {
 uint64_t KernelDecoder::placeShared(const Variable& v) {
   auto it = shared_.find(&v);
   if (it != shared_.end()) return it->second;
-  uint64_t offset = alignUp(program_->staticShared, alignmentOf(v));
-  if (offset + v.bytes() > kMaxSharedBytes) {
+  Program& p = *program_;
+  // Limits apply to what is declared.
+  uint64_t declared = alignUp(p.staticShared, alignmentOf(v)) + v.bytes();
+  uint64_t gap = p.sharedLayoutBytes == 0 ? 0 : kVariableGuardBytes;
+  uint64_t offset = alignUp(p.sharedLayoutBytes + gap, alignmentOf(v));
+  if (declared > kMaxSharedBytes || offset + v.bytes() > 2 * kMaxSharedBytes) {
     diags_.report(DiagId::PtxTooLarge, SourceRange(v.loc), {"shared memory", kMaxSharedBytes});
     offset = 0;
   } else {
-    program_->staticShared = static_cast<uint32_t>(offset + v.bytes());
+    p.staticShared = static_cast<uint32_t>(declared);
+    p.sharedLayoutBytes = static_cast<uint32_t>(offset + v.bytes());
+    p.sharedVariables.push_back(
+        {static_cast<uint32_t>(offset), static_cast<uint32_t>(v.bytes()), std::string(v.name)});
   }
   shared_.emplace(&v, offset);
   return offset;
@@ -166,7 +173,11 @@ void KernelDecoder::scan(const Function& kernel) {
         std::max(program_->dynamicSharedAlign, static_cast<uint32_t>(alignmentOf(*v)));
   }
   uint32_t align = std::max(program_->dynamicSharedAlign, 16u);
-  program_->dynamicSharedOffset = static_cast<uint32_t>(alignUp(program_->staticShared, align));
+  uint64_t gap = program_->sharedLayoutBytes == 0 ? 0 : kVariableGuardBytes;
+  program_->dynamicSharedOffset =
+      static_cast<uint32_t>(alignUp(program_->sharedLayoutBytes + gap, align));
+  program_->sharedGuardBytes =
+      static_cast<uint32_t>(program_->dynamicSharedOffset - alignUp(program_->staticShared, align));
   for (const Variable* v : dynamicShared_) shared_.emplace(v, program_->dynamicSharedOffset);
 }
 
@@ -175,6 +186,7 @@ void KernelDecoder::computeStack() {
   std::vector<ProgramFunction>& fs = program_->functions;
   std::vector<uint8_t> state(fs.size(), 0);  // 0 new, 1 open, 2 done
   std::vector<uint64_t> depth(fs.size(), 0);
+  std::vector<uint64_t> declared(fs.size(), 0);  // Without gaps.
   std::vector<std::pair<uint32_t, size_t>> path;
   path.emplace_back(0, 0);
   state[0] = 1;
@@ -191,15 +203,19 @@ void KernelDecoder::computeStack() {
       }
       continue;
     }
-    uint64_t deepest = 0;
+    uint64_t deepest = 0, deepestDeclared = 0;
     for (uint32_t c : fs[f].callees) {
-      if (state[c] == 2) deepest = std::max(deepest, depth[c]);
+      if (state[c] != 2) continue;
+      deepest = std::max(deepest, depth[c]);
+      deepestDeclared = std::max(deepestDeclared, declared[c]);
     }
     depth[f] = alignUp(fs[f].localBytes, 16) + deepest;
+    declared[f] = alignUp(fs[f].localBytes - fs[f].guardBytes, 16) + deepestDeclared;
     state[f] = 2;
     path.pop_back();
   }
   program_->localBytes = static_cast<uint32_t>(std::min<uint64_t>(depth[0], UINT32_MAX));
+  program_->declaredLocalBytes = static_cast<uint32_t>(std::min<uint64_t>(declared[0], UINT32_MAX));
 }
 
 std::unique_ptr<Program> KernelDecoder::run(const Function& kernel, bool whole) {
@@ -236,6 +252,7 @@ std::unique_ptr<Program> KernelDecoder::run(const Function& kernel, bool whole) 
           offset = alignUp(offset, alignmentOf(v));
           value.offset = static_cast<uint32_t>(std::min(offset, kMaxFrameBytes));
           offset += v.bytes();
+          f.variables.push_back({value.offset, value.bytes, std::string(v.name)});
         }
         out.push_back(value);
       }
@@ -353,13 +370,24 @@ bool FunctionDecoder::addName(std::string_view name, const Local& local, SourceL
 }
 
 uint64_t FunctionDecoder::placeLocal(const Variable& v) {
+  // Parameters of calls are accessed by name: they get no gaps of their own. A frame ends with one
+  // after a variable.
+  uint64_t before = localBytes_, gap = v.space == Mod::local ? kVariableGuardBytes : 0;
+  if (gap != 0 && before != 0 && before != guardEnd_) localBytes_ += gap;
   localBytes_ = alignUp(localBytes_, alignmentOf(v));
   uint64_t offset = localBytes_;
-  localBytes_ += v.bytes();
-  if (localBytes_ > kMaxFrameBytes) {
+  localBytes_ += v.bytes() + gap;
+  if (gap != 0) guardEnd_ = localBytes_;
+  guardBytes_ += localBytes_ - v.bytes() - alignUp(before, alignmentOf(v));
+  ProgramFunction& pf = p_.functions[index_];
+  pf.variables.push_back({static_cast<uint32_t>(std::min(offset, kMaxFrameBytes)),
+                          static_cast<uint32_t>(std::min(v.bytes(), kMaxFrameBytes)),
+                          std::string(v.name)});
+  if (localBytes_ - guardBytes_ > kMaxFrameBytes || localBytes_ > 2 * kMaxFrameBytes) {
     error(DiagId::PtxTooLarge, v.loc, static_cast<uint32_t>(v.name.size()),
           {"the frame of the function", kMaxFrameBytes});
-    localBytes_ = 0;
+    localBytes_ = guardBytes_ = guardEnd_ = 0;
+    pf.variables.clear();
     return 0;
   }
   return offset;
@@ -557,6 +585,7 @@ void FunctionDecoder::run() {
   done.slots64 = slots_[1];
   done.slotsPred = slots_[2];
   done.localBytes = static_cast<uint32_t>(localBytes_);
+  done.guardBytes = static_cast<uint32_t>(guardBytes_);
 }
 
 Instr& FunctionDecoder::emit(const Instr& in) {

@@ -193,6 +193,8 @@ class FunctionDecoder {
   std::unordered_map<std::string_view, Form> forms_;
   uint32_t slots_[3] = {0, 0, 1};  // Predicate 0 is the carry flag.
   uint64_t localBytes_ = 0;
+  uint64_t guardBytes_ = 0;  // Of them.
+  uint64_t guardEnd_ = 0;    // Where the last gap ends.
   uint32_t nextScope_ = 0;
   SourceLine line_;
   SourceLoc loc_;
