@@ -9,16 +9,55 @@
 
 namespace mtlc::frontend {
 
-enum class BuiltinForm : uint8_t { index, indexFunction, control, pending, math };
+enum class BuiltinForm : uint8_t {
+  index,
+  indexFunction,
+  control,
+  subgroup,
+  atomic,
+  async,
+  tensor,
+  math,
+};
 
 enum class BuiltinKind : uint8_t {
-  none,
   threadId,
   blockId,
   blockDim,
   gridDim,
   barrier,
   plainBarrier,
+  fence,
+  subgroupLocalId,
+  subgroupSize,
+  subgroupBroadcast,
+  subgroupShuffle,
+  subgroupReduceAdd,
+  subgroupReduceMin,
+  subgroupReduceMax,
+  subgroupScanInclusive,
+  subgroupScanExclusive,
+  subgroupBallot,
+  subgroupAny,
+  subgroupAll,
+  atomicLoad,
+  atomicStore,
+  atomicAdd,
+  atomicSub,
+  atomicMin,
+  atomicMax,
+  atomicAnd,
+  atomicOr,
+  atomicXor,
+  atomicExchange,
+  atomicCompareExchange,
+  asyncCopy,
+  asyncCommit,
+  asyncWait,
+  tensorMma,
+  tensorMatmul,
+  tensorEpilogue,
+  tensorTransfer,
   sqrt,
   rsqrt,
   fabs,
@@ -58,14 +97,12 @@ enum class BuiltinKind : uint8_t {
   popcount,
 };
 
-enum class MemoryOrder : uint8_t { acquire, release, acqRel, seqCst };
-
 struct Builtin {
   std::string_view name;
   BuiltinForm form;
   BuiltinKind kind;
-  uint8_t dim = 0;             // indexFunction
-  std::string_view signature;  // math, see builtins.def
+  uint8_t number = 0;          // indexFunction: the dimension; atomic: how many values
+  std::string_view signature;  // math, subgroup: see builtins.def
 };
 
 // All rows, in the order of the table.

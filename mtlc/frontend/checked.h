@@ -16,6 +16,7 @@
 #include "mtlc/frontend/builtins.h"
 #include "mtlc/frontend/token.h"
 #include "mtlc/frontend/types.h"
+#include "mtlc/ir/ir.h"
 #include "mtlc/support/source.h"
 
 namespace mtlc::frontend::checked {
@@ -119,12 +120,30 @@ struct CallExpr : Expr {
   Function* callee;
   std::span<Expr*> args;
 };
+// What the words and options of a GPU operation say, by operation; the operands are arguments of
+// the call.
+struct GpuAttributes {
+  uint8_t regions = 0;  // barrier, fence: ir::RegionMask
+  ir::MemoryOrder order = ir::MemoryOrder::SeqCst;
+  ir::MemoryOrder failureOrder = ir::MemoryOrder::SeqCst;
+  // Atomics: what is not written follows from the pointer's address space.
+  bool hasScope = false;
+  ir::Scope scope = ir::Scope::Device;
+  SourceRange scopeRange;
+  bool hasSpace = false;
+  ir::Space space = ir::Space::Global;
+  ir::AsyncAttr async;
+  uint32_t wait = 0;
+  ir::MmaDesc mma;
+  ir::EpilogueDesc epilogue;
+  ir::TransferDesc transfer;
+  std::span<ir::Slot> slots;  // Tensor operations: of each argument.
+};
 struct BuiltinExpr : Expr {
   const Builtin* builtin;
-  std::span<Expr*> args;
-  uint8_t dim = 0;                          // Index built-ins: 0 x, 1 y, 2 z.
-  uint8_t regions = 0;                      // barrier: bit 0 workgroup, bit 1 global.
-  MemoryOrder order = MemoryOrder::seqCst;  // barrier
+  std::span<Expr*> args;               // In the order of the source.
+  uint8_t dim = 0;                     // Index built-ins: 0 x, 1 y, 2 z.
+  const GpuAttributes* gpu = nullptr;  // Operations with words or options.
 };
 
 // The operand that is evaluated first, where it may be nested without bound (`a + b + c + …`);

@@ -40,10 +40,7 @@ ir::Value* IrGenerator::valueAs(const Expr* e, ir::Type type) {
 }
 
 void IrGenerator::escape(SourceRange at, Space space) {
-  failed_ = true;
-  uint64_t key =
-      uint64_t{at.begin.file()} << 50 | uint64_t{at.begin.line()} << 22 | at.begin.column();
-  if (!escapes_.insert(key).second) return;
+  if (!firstFailure(at)) return;
   diagnostics_.report(DiagId::PointerEscapes, at, {ir::spaceName(space)});
 }
 
@@ -355,6 +352,9 @@ constexpr MathRow kMath[] = {
 }  // namespace
 
 ir::Value* IrGenerator::builtin(const checked::BuiltinExpr* e) {
+  if (e->builtin->form >= BuiltinForm::subgroup && e->builtin->form <= BuiltinForm::tensor) {
+    return gpuOperation(e);
+  }
   ir::Value* a[3] = {nullptr, nullptr, nullptr};
   for (size_t i = 0; i < e->args.size() && i < 3; ++i) a[i] = value(e->args[i]);
   setLoc(e->range);
@@ -369,13 +369,12 @@ ir::Value* IrGenerator::builtin(const checked::BuiltinExpr* e) {
     case BuiltinKind::gridDim:
       return b_.gpuIndex(Opcode::GridDim, static_cast<ir::Dim>(e->dim));
     case BuiltinKind::barrier:
-    case BuiltinKind::plainBarrier: {
-      constexpr ir::MemoryOrder kOrders[] = {ir::MemoryOrder::Acquire, ir::MemoryOrder::Release,
-                                             ir::MemoryOrder::AcqRel, ir::MemoryOrder::SeqCst};
-      static_assert(ir::kRegionWorkgroup == 1 && ir::kRegionGlobal == 2);
-      b_.barrier({e->regions, kOrders[static_cast<int>(e->order)]});
+    case BuiltinKind::plainBarrier:
+      b_.barrier({e->gpu->regions, e->gpu->order});
       return nullptr;
-    }
+    case BuiltinKind::fence:
+      b_.fence({e->gpu->regions, e->gpu->order, e->gpu->scope});
+      return nullptr;
     case BuiltinKind::fma:
       return b_.fma(a[0], a[1], a[2]);
     case BuiltinKind::halfToFloat:

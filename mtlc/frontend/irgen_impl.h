@@ -86,6 +86,15 @@ class IrGenerator {
                                                  ir::Value* left);
   [[gnu::noinline]] ir::Value* call(const checked::CallExpr* e);
   [[gnu::noinline]] ir::Value* builtin(const checked::BuiltinExpr* e);
+
+  // --- GPU operations (irgen_gpu.cc) ---
+  [[gnu::noinline]] ir::Value* gpuOperation(const checked::BuiltinExpr* e);
+  ir::Value* subgroup(const checked::BuiltinExpr* e, std::span<ir::Value* const> args);
+  ir::Value* atomic(const checked::BuiltinExpr* e, std::span<ir::Value* const> args);
+  ir::Value* atomicPointer(const checked::BuiltinExpr* e, ir::Value* pointer);
+  void async(const checked::BuiltinExpr* e, std::span<ir::Value* const> args);
+  void tensor(const checked::BuiltinExpr* e, std::span<ir::Value* const> args);
+  bool firstFailure(SourceRange at);
   void sameSpace(ir::Value** a, ir::Value** b);
   void escape(SourceRange at, ir::Space space);
 

@@ -7,18 +7,6 @@ namespace mtlc::frontend {
 
 using checked::ExprKind;
 
-namespace {
-
-// An argument that is one word, such as `workgroup`; no name for anything else.
-Name word(const ast::Argument& a) {
-  if (a.value->kind != ast::ExprKind::name || a.value->parenthesized) return Name();
-  return static_cast<const ast::NameExpr*>(a.value)->name;
-}
-
-constexpr Name kWorkgroupWord = Interner::keywordName(TokenKind::kwWorkgroup);
-
-}  // namespace
-
 bool Sema::gpuOperationAllowed(SourceRange at, std::string_view what) {
   if (!function_) {
     error(DiagId::GpuOutsideDevice, at, what, "a constant");
@@ -32,6 +20,12 @@ bool Sema::gpuOperationAllowed(SourceRange at, std::string_view what) {
 
 void Sema::checkArguments(const ast::CallExpr* e) {
   for (const ast::Argument& a : e->args) value(a.value);
+}
+
+void Sema::checkPositional(const ast::CallExpr* e) {
+  for (const ast::Argument& a : e->args) {
+    if (!a.label) value(a.value);
+  }
 }
 
 bool Sema::positionalOnly(const ast::CallExpr* e, std::string_view callee) {
@@ -264,13 +258,19 @@ Sema::Expr* Sema::callBuiltin(const Builtin* b, const ast::CallExpr* e) {
       if (!positionalOnly(e, b->name) || !argumentCount(e, 0, b->name, {})) return poison();
       if (!gpuOperationAllowed(e->range, b->name)) return poison();
       checked::BuiltinExpr* x = builtinExpr(b, e->range, types_.int32());
-      x->dim = b->dim;
+      x->dim = b->number;
       return x;
     }
     case BuiltinForm::control:
       return barrier(b, e);
-    case BuiltinForm::pending:
-      return error(DiagId::NotInThisVersion, e->range, b->name);
+    case BuiltinForm::subgroup:
+      return subgroup(b, e);
+    case BuiltinForm::atomic:
+      return atomic(b, e);
+    case BuiltinForm::async:
+      return async(b, e);
+    case BuiltinForm::tensor:
+      return tensor(b, e);
     case BuiltinForm::index:
       checkArguments(e);
       return error(DiagId::NotCallable, e->range, b->name);
@@ -278,46 +278,6 @@ Sema::Expr* Sema::callBuiltin(const Builtin* b, const ast::CallExpr* e) {
       break;
   }
   return poison();
-}
-
-Sema::Expr* Sema::barrier(const Builtin* b, const ast::CallExpr* e) {
-  if (!gpuOperationAllowed(e->range, b->name)) return poison();
-  checked::BuiltinExpr* x = builtinExpr(b, e->range, types_.voidType());
-  bool hasOrder = false;
-  if (b->kind == BuiltinKind::plainBarrier) {
-    if (!argumentCount(e, 0, b->name, {})) return poison();
-  }
-  for (const ast::Argument& a : e->args) {
-    if (a.label) return error(DiagId::BarrierWord, a.labelRange, text(a.label));
-    Name w = word(a);
-    uint8_t region = w == kWorkgroupWord ? 1 : w == names::global ? 2 : 0;
-    if (region) {
-      if (x->regions & region) return error(DiagId::RepeatedWord, a.value->range, text(w), b->name);
-      x->regions |= region;
-      continue;
-    }
-    MemoryOrder order;
-    if (w == names::acquire) {
-      order = MemoryOrder::acquire;
-    } else if (w == names::release) {
-      order = MemoryOrder::release;
-    } else if (w == names::acqRel) {
-      order = MemoryOrder::acqRel;
-    } else if (w == names::seqCst) {
-      order = MemoryOrder::seqCst;
-    } else {
-      return error(DiagId::BarrierWord, a.value->range, w ? text(w) : "this expression");
-    }
-    if (hasOrder) {
-      bool same = order == x->order;
-      return same ? error(DiagId::RepeatedWord, a.value->range, text(w), b->name)
-                  : error(DiagId::TwoOrders, a.value->range);
-    }
-    hasOrder = true;
-    x->order = order;
-  }
-  if (x->regions == 0) x->regions = 1;
-  return x;
 }
 
 }  // namespace mtlc::frontend

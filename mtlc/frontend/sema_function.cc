@@ -25,9 +25,10 @@ void Sema::matchBuiltin(Symbol* symbol) {
     row = findMath(symbol->name);
     if (!row) {
       row = findBuiltin(symbol->name);
-      if (row && row->form != BuiltinForm::indexFunction && row->form != BuiltinForm::control) {
-        row = nullptr;
-      }
+      bool older =
+          row && (row->form == BuiltinForm::indexFunction || row->kind == BuiltinKind::barrier ||
+                  row->kind == BuiltinKind::plainBarrier);
+      if (!older) row = nullptr;
     }
   } else {
     for (const Builtin& b : builtins()) {

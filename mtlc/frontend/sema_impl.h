@@ -5,6 +5,7 @@
 
 #include <deque>
 #include <map>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -14,6 +15,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "mtlc/frontend/ast.h"
 #include "mtlc/frontend/checked.h"
+#include "mtlc/frontend/gpu_options.h"
 #include "mtlc/frontend/sema.h"
 
 namespace mtlc::frontend {
@@ -232,12 +234,93 @@ class Sema {
   [[gnu::noinline]] Expr* callGenericMath(const Builtin* builtin, const ast::CallExpr* e);
   [[gnu::noinline]] Expr* callBuiltin(const Builtin* builtin, const ast::CallExpr* e);
   [[gnu::noinline]] Expr* castCall(const Type* type, const ast::CallExpr* e);
+
+  // --- GPU operations (sema_gpu.cc, sema_tensor.cc) ---
+  // A named argument as it was given, and its value unless it is a word.
+  struct GivenOption {
+    const ast::Argument* argument = nullptr;
+    Expr* value = nullptr;
+    uint32_t index = 0;  // Among all arguments.
+  };
+  // A call with options on its way through the checks. `good` is false after an error; the checks
+  // go on, so that all errors of a call come at once.
+  struct GpuCall {
+    const Builtin* builtin;
+    const ast::CallExpr* source;
+    OptionSet set;
+    bool good = true;
+    std::vector<Expr*> positional = {};
+    std::vector<GivenOption> options = {};  // By Option.
+    checked::GpuAttributes* attributes = nullptr;
+    struct Operand {
+      uint32_t index;  // Of the argument.
+      ir::Slot slot;
+      Expr* value;
+    };
+    std::vector<Operand> operands = {};
+    ir::SlotSet slots = {};
+
+    const GivenOption& operator[](Option o) const { return options[static_cast<size_t>(o)]; }
+    bool has(Option o) const { return (*this)[o].argument != nullptr; }
+  };
   [[gnu::noinline]] Expr* barrier(const Builtin* builtin, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* subgroup(const Builtin* builtin, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* atomic(const Builtin* builtin, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* async(const Builtin* builtin, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* asyncCopy(const Builtin* builtin, const ast::CallExpr* e);
+  [[gnu::noinline]] Expr* tensor(const Builtin* builtin, const ast::CallExpr* e);
+  // Sorts the arguments into positional ones and options. False if the operation can't be checked
+  // further.
+  bool sortArguments(GpuCall& call, size_t positional);
+  [[gnu::noinline]] void problem(GpuCall& call, DiagId id, SourceRange at, std::string_view a = {},
+                                 std::string_view b = {}, std::string_view c = {});
+  SourceRange optionRange(const GpuCall& call, Option option) const;
+  std::string_view optionText(const GpuCall& call, Option option) const;
+  std::optional<uint8_t> wordValue(GpuCall& call, Option option, Words words);
+  template <typename E>
+  bool word(GpuCall& call, Option option, Words words, E* out) {
+    if (!call.has(option)) return false;
+    std::optional<uint8_t> v = wordValue(call, option, words);
+    if (v) *out = static_cast<E>(*v);
+    return v.has_value();
+  }
+  // A constant integer from `low` to `high`.
+  std::optional<uint64_t> number(GpuCall& call, const ast::Expr* at, Expr* value,
+                                 std::string_view what, uint64_t low, uint64_t high);
+  template <typename T>
+  bool numberOption(GpuCall& call, Option option, uint64_t low, uint64_t high, T* out) {
+    if (!call.has(option)) return false;
+    const GivenOption& o = call[option];
+    std::optional<uint64_t> v =
+        number(call, o.argument->value, o.value, text(o.argument->label), low, high);
+    if (v) *out = static_cast<T>(*v);
+    return v.has_value();
+  }
+  // An atomic's value: of exactly the element's type.
+  Expr* exactValue(GpuCall& call, const ast::Expr* at, Expr* value, const Type* type);
+  void atomicOrders(GpuCall& call);
+  void missing(GpuCall& call, Option option, std::string_view hint);
+  void meaningless(GpuCall& call, Option option, std::string_view when);
+  void addOperand(GpuCall& call, uint32_t index, ir::Slot slot, Expr* value);
+  void tensorPointer(GpuCall& call, uint32_t index, ir::Slot slot, std::string_view what,
+                     const ast::Expr* at, Expr* value, ElementFormat format);
+  void leading(GpuCall& call, Option option, ir::Slot slot, uint32_t* out);
+  Expr* indexOperand(GpuCall& call, const ast::Expr* at, Expr* value, std::string_view what);
+  void shape(GpuCall& call, uint32_t* m, uint32_t* n, uint32_t* k);
+  void exclusive(GpuCall& call, Option whole, std::span<const Option> parts);
+  void descriptorProblems(GpuCall& call, std::span<const ir::DescriptorProblem> problems);
+  [[gnu::noinline]] void tensorProduct(GpuCall& call, ir::MmaUse use);
+  void productDefaults(GpuCall& call, ir::MmaUse use);
+  [[gnu::noinline]] void tensorEpilogue(GpuCall& call);
+  [[gnu::noinline]] void tensorTransfer(GpuCall& call);
+  void transferDimension(GpuCall& call, unsigned i);
+  Expr* finish(GpuCall& call);
   bool gpuOperationAllowed(SourceRange at, std::string_view what);
   bool positionalOnly(const ast::CallExpr* e, std::string_view callee);
   bool argumentCount(const ast::CallExpr* e, size_t expected, std::string_view callee,
                      SourceRange declared);
-  void checkArguments(const ast::CallExpr* e);  // For the errors in them only.
+  void checkArguments(const ast::CallExpr* e);   // For the errors in them only.
+  void checkPositional(const ast::CallExpr* e);  // The same where named ones may be words.
   checked::BuiltinExpr* builtinExpr(const Builtin* builtin, SourceRange at, const Type* type);
   const Type* signatureType(char code) const;
   const Builtin* findBuiltin(Name name) const {

@@ -250,8 +250,12 @@ checked::Stmt* Sema::compoundAssignment(const ast::AssignStmt* s, Expr* target) 
 void Sema::expressionStatement(const ast::ExprStmt* s) {
   Expr* v = expression(s->expr);
   if (isPoison(v)) return;
-  bool acts = v->kind == ExprKind::call || v->kind == ExprKind::builtin;
-  if (!acts || (v->kind == ExprKind::builtin && !v->type->isVoid())) {
+  bool acts = v->kind == ExprKind::call;
+  if (v->kind == ExprKind::builtin) {
+    const BuiltinForm form = static_cast<const checked::BuiltinExpr*>(v)->builtin->form;
+    acts = v->type->isVoid() || form == BuiltinForm::atomic;
+  }
+  if (!acts) {
     warn(DiagId::UnusedValue, s->range);
   }
   if (v->kind == ExprKind::constant) return;
