@@ -5,11 +5,12 @@ for bit; elsewhere it is float64 with the bound given. Outputs start as NaN or a
 """
 
 import functools
+import re
 
 import numpy as np
 
 import mtlc_testing
-from mtlc_launch import CONFIGURATIONS, Out, launch
+from mtlc_launch import CONFIGURATIONS, LaunchError, Out, launch
 
 NAN = np.float32(np.nan)
 
@@ -287,6 +288,131 @@ class Matrices(Example):
             **how,
         )[1]
         self.same_bits(got, np.ascontiguousarray(x.T))
+
+
+class GpuOperations(Example):
+    """Exact inputs, so that every order of additions gives the same numbers."""
+
+    def launched(self, how: dict, *args) -> dict[int, np.ndarray]:
+        """launch(), skipped where a device has no code for an operation yet."""
+        try:
+            return launch(*args, **how)
+        except LaunchError as error:
+            missing = re.search(r"this build emits no PTX for ([\w.]+)", error.stderr)
+            if "which this build cannot execute" in error.stderr:
+                self.skipTest("the interpreter executes this later")
+            if how["device"] != "sim" or not missing:
+                raise
+            self.skipTest(f"PTX of {missing[1]} comes later")
+
+    @cases((1, 1), (31, 48), (1000, 64), (257, 257))
+    def test_subgroup_sum(self, n, block, how):
+        x = np.random.default_rng(20).integers(1, 1 << 16, n, np.int32)
+        zero = np.zeros(1, np.int32)
+        grid = -(-n // block)
+        got = self.launched(
+            how, "examples/subgroup_reduce.mettle", "subgroup_sum", grid, block, [x, Out(zero), Out(zero), ("i32", n)]
+        )
+        self.assertEqual((got[1][0], got[2][0]), (x.sum(), x.max()))
+
+    @cases((0, 32), (1, 32), (3000, 96), (777, 33))
+    def test_byte_histogram(self, n, block, how):
+        x = (np.random.default_rng(21).integers(0, 256, max(n, 1)) // 3 * 3).astype(np.uint8)
+        bins = np.full(257, 5, np.uint32)
+        want = bins.copy()
+        want[:256] += np.bincount(x[:n], minlength=256).astype(np.uint32)
+        got = self.launched(
+            how, "examples/atomic_histogram.mettle", "byte_histogram", 3, block, [x, Out(bins), ("i32", n)]
+        )
+        self.same_bits(got[1], want)
+
+    @cases(1, 2, 5)
+    def test_async_stencil(self, tiles, how):
+        x = f32(np.random.default_rng(22), tiles * 256 + 8)
+        y = np.full(tiles * 256 + 1, NAN)
+        want = y.copy()
+        want[:-1] = (x[3:-5] + x[4:-4] + x[5:-3]) * np.float32(0.25)
+        got = self.launched(how, "examples/async_stencil.mettle", "async_stencil", 1, 64, [x, Out(y), ("i32", tiles)])
+        self.same_bits(got[1], want)
+
+    @cases((1, 1), (32, 8), (45, 19))
+    def test_transfer_transpose(self, width, height, how):
+        x = f32(np.random.default_rng(25), height, width)
+        y = np.full(width * height + 3, NAN)
+        want = y.copy()
+        want[: width * height] = x.T.ravel()
+        got = self.launched(
+            how,
+            "examples/tensor_transfer.mettle",
+            "transfer_transpose",
+            (-(-width // 32), -(-height // 8)),
+            64,
+            [x, Out(y), ("u32", width), ("u32", height)],
+        )
+        self.same_bits(got[1], want)
+
+    @cases((16, 8, 16), (32, 24, 48))
+    def test_gemm_f16(self, m, n, k, how):
+        rng = np.random.default_rng(23)
+        lda, ldb, ldc = k + 16, k + 8, n + 4
+        a = np.full((m, lda), np.nan, np.float16)
+        b = np.full((n, ldb), np.nan, np.float16)
+        a[:, :k] = rng.integers(-8, 9, (m, k))
+        b[:, :k] = rng.integers(-8, 9, (n, k)) / 4
+        c = np.full((m, ldc), NAN)
+        c[:, :n] = 0
+        want = c.copy()
+        want[:, :n] = a[:, :k].astype(np.float64) @ b[:, :k].astype(np.float64).T
+        strides = [("u32", v) for v in (lda, ldb, ldc)]
+        bits = [a.view(np.uint16), b.view(np.uint16)]
+        got = self.launched(
+            how, "examples/tensor_gemm.mettle", "gemm_f16", (n // 8, m // 16), 32, [*bits, Out(c), ("i32", k), *strides]
+        )
+        self.same_bits(got[2], want)
+
+    @cases((16, 16, 1), (32, 16, 33))
+    def test_linear_relu(self, m, n, k, how):
+        rng = np.random.default_rng(24)
+        a = rng.integers(-8, 9, (m, k)).astype(np.float16)
+        b = rng.integers(-8, 9, (n, k)).astype(np.float16)
+        bias = rng.integers(-64, 65, n).astype(np.float32)
+        d = np.full((m, n), NAN)
+        sums = a.astype(np.float64) @ b.astype(np.float64).T + bias
+        bits = [a.view(np.uint16), b.view(np.uint16)]
+        got = self.launched(
+            how,
+            "examples/tensor_gemm.mettle",
+            "linear_relu",
+            (n // 16, m // 16),
+            32,
+            [*bits, Out(d), bias, ("u32", n), ("u32", k)],
+        )
+        np.testing.assert_array_equal(got[2], np.maximum(sums, 0).astype(np.float32))
+
+    @cases(0, 1)
+    def test_scaled_fp8(self, seed, how):
+        rng = np.random.default_rng(seed)
+        # Codes of e4m3 with a zero sign and exponents 6 to 8: value = (1 + mantissa / 8) * 2^(exponent - 7).
+        codes_a = (rng.integers(6, 9, (16, 64)) << 3 | rng.integers(0, 8, (16, 64))).astype(np.uint8)
+        codes_b = (rng.integers(6, 9, (8, 64)) << 3 | rng.integers(0, 8, (8, 64))).astype(np.uint8)
+        scales_a = rng.integers(126, 130, (16, 2)).astype(np.uint8)
+        scales_b = rng.integers(126, 130, (8, 2)).astype(np.uint8)
+
+        def value(codes: np.ndarray, scales: np.ndarray) -> np.ndarray:
+            plain = (1 + (codes & 7) / 8.0) * 2.0 ** ((codes >> 3).astype(float) - 7)
+            return plain * np.repeat(2.0 ** (scales.astype(float) - 127), 32, axis=1)
+
+        c = rng.integers(-9, 10, (16, 8)).astype(np.float32)
+        want = c + value(codes_a, scales_a) @ value(codes_b, scales_b).T
+        got = self.launched(
+            how,
+            "examples/tensor_gemm.mettle",
+            "scaled_fp8",
+            1,
+            32,
+            [codes_a, codes_b, c, Out(np.full((16, 8), NAN)), scales_a, scales_b],
+        )
+        np.testing.assert_array_equal(got[3], want.astype(np.float32))
 
 
 if __name__ == "__main__":

@@ -83,6 +83,7 @@ TEST(GpuRefusals, Subgroups) {
   for (const Case& c : cases) expectOnly(c.id, c.body);
 }
 
+// BC-23: orders that an operation can't have, and failure orders stronger than success.
 TEST(GpuRefusals, Atomics) {
   const Case cases[] = {
       {DiagId::AtomicPointer, "atomic_fetch_add(`h, 0, 1)"},
