@@ -464,7 +464,7 @@ class Checks(mtlc_testing.TestCase):
             32,
         ),
         "mem private": (
-            "kernel k(o: int32*) {\n  var a: int32[4];\n  for i in 0..4 { a[i] = i; }\n  o[thread.x] = a[thread.x * 64];\n}\n",
+            "kernel k(o: int32*) {\n  var a: int32[4];\n  for i in 0..4 { a[i] = i; }\n  o[thread.x] = a[thread.x / 7];\n}\n",
             4,
             32,
         ),
