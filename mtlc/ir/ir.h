@@ -109,6 +109,10 @@ struct MemAttr {
   bool isVolatile = false;
   CacheHint cache = CacheHint::All;
 };
+// The payload of a load or store, for Module::OpSpec.
+inline uint64_t memoryPayload(MemAttr m) {
+  return m.align | uint64_t{m.isVolatile} << 32 | uint64_t{static_cast<uint8_t>(m.cache)} << 40;
+}
 
 // How atomics and subgroup reductions combine two values. The float kinds are for f32 and f64; the
 // minima and maxima of floats are the number form (docs/ir.md §2).
@@ -262,10 +266,7 @@ class Operation {
     return {static_cast<uint32_t>(payload_), (payload_ >> 32 & 1) != 0,
             static_cast<CacheHint>(payload_ >> 40)};
   }
-  void setMem(MemAttr m) {
-    payload_ =
-        m.align | uint64_t{m.isVolatile} << 32 | uint64_t{static_cast<uint8_t>(m.cache)} << 40;
-  }
+  void setMem(MemAttr m) { payload_ = memoryPayload(m); }
   BarrierAttr barrier() const {
     return {static_cast<uint8_t>(payload_), static_cast<MemoryOrder>(payload_ >> 8)};
   }

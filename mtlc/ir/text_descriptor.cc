@@ -72,7 +72,8 @@ class FieldPrinter {
       out_ += enumName(value);
     } else if constexpr (kIsArray<T>) {
       out_ += '[';
-      for (unsigned i = 0; i < rank; ++i) absl::StrAppendFormat(&out_, i ? ", %d" : "%d", value[i]);
+      for (unsigned i = 0; i < rank; ++i)
+        absl::StrAppendFormat(&out_, "%s%d", i ? ", " : "", value[i]);
       out_ += ']';
     } else {
       absl::StrAppendFormat(&out_, "%d", value);
@@ -140,7 +141,7 @@ class FieldParser {
       }
       std::string all;
       for (std::string_view n : names)
-        absl::StrAppendFormat(&all, all.empty() ? "%s" : " or %s", n);
+        absl::StrAppendFormat(&all, "%s%s", all.empty() ? "" : " or ", n);
       return expected(all);
     } else if constexpr (kIsArray<T>) {
       if (!accept(Tok::LBracket)) return expected("'[' and one number for each dimension");
