@@ -67,11 +67,17 @@ std::optional<int> Tool::start(int argc, const char* const* argv) {
   return kExitUsage;
 }
 
-std::optional<FileId> Tool::load(const std::string& path) {
-  absl::StatusOr<std::string> text = readFile(path);
-  if (text.ok()) return sources_.add(path == "-" ? "<stdin>" : path, *std::move(text));
-  diagnostics_.report(DiagId::CannotReadFile, {}, {path, messageOf(text.status())});
+std::optional<std::string> Tool::read(const std::string& path) {
+  absl::StatusOr<std::string> bytes = readFile(path);
+  if (bytes.ok()) return *std::move(bytes);
+  diagnostics_.report(DiagId::CannotReadFile, {}, {path, messageOf(bytes.status())});
   return std::nullopt;
+}
+
+std::optional<FileId> Tool::load(const std::string& path) {
+  std::optional<std::string> text = read(path);
+  if (!text) return std::nullopt;
+  return sources_.add(path == "-" ? "<stdin>" : path, *std::move(text));
 }
 
 bool Tool::write(const std::string& path, std::string_view contents) {

@@ -47,7 +47,9 @@ class Tool {
   // --version (0), or because the command line is wrong (2); all has been printed.
   std::optional<int> start(int argc, const char* const* argv);
 
-  // Reads `path` ("-" is standard input, named "<stdin>") as a source. Reports CannotReadFile.
+  // The bytes of `path` ("-" is standard input). Reports CannotReadFile.
+  std::optional<std::string> read(const std::string& path);
+  // Reads `path` as a source; standard input is named "<stdin>".
   std::optional<FileId> load(const std::string& path);
   // Writes an output file ("-" is standard output), all or nothing; does nothing when an error has
   // been reported, so that no output follows from a refused input. Reports CannotWriteFile.

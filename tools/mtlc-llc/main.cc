@@ -8,9 +8,8 @@
 
 #include "mtlc/analysis/device_verifier.h"
 #include "mtlc/codegen/target.h"
-#include "mtlc/ir/text.h"
-#include "mtlc/ir/verifier.h"
 #include "mtlc/support/tool_main.h"
+#include "tools/input/module_input.h"
 #include "tools/targets/all_targets.h"
 #include "tools/targets/versions.h"
 
@@ -42,7 +41,8 @@ int main(int argc, char** argv) {
   target.arch = "gb10";
   bool listTargets = false, listFeatures = false;
 
-  mtlc::Tool tool("mtlc-llc", "[options] FILE", "Compiles an IR module (.mtir) for a target.");
+  mtlc::Tool tool("mtlc-llc", "[options] FILE",
+                  "Compiles an IR module (.mtir, .mtirpb) for a target.");
   mtlc::OptionTable& options = tool.options();
   options.positional("FILE", 0, 1, &files);
   options.group("Output");
@@ -63,14 +63,11 @@ int main(int argc, char** argv) {
   if (!ptxVersion.empty()) target.attributes.push_back("+ptx" + ptxVersion);
 
   mtlc::DiagnosticEngine& diags = tool.diagnostics();
-  if (std::optional<mtlc::FileId> file = tool.load(files[0])) {
-    std::unique_ptr<mtlc::ir::Module> module = mtlc::ir::parseModule(tool.sources(), *file, diags);
-    if (module != nullptr && mtlc::ir::verify(*module, diags) &&
-        mtlc::analysis::verifyForDevice(*module, diags)) {
-      if (const mtlc::Target* t = mtlc::findTarget(target.arch, diags)) {
-        if (std::optional<std::string> artefact = t->emit(*module, target, diags)) {
-          tool.write(output, *artefact);
-        }
+  std::unique_ptr<mtlc::ir::Module> module = mtlc::readModule(tool, files[0]).module;
+  if (module != nullptr && mtlc::analysis::verifyForDevice(*module, diags)) {
+    if (const mtlc::Target* t = mtlc::findTarget(target.arch, diags)) {
+      if (std::optional<std::string> artefact = t->emit(*module, target, diags)) {
+        tool.write(output, *artefact);
       }
     }
   }

@@ -8,10 +8,12 @@
 
 #include "mtlc/analysis/device_verifier.h"
 #include "mtlc/analysis/print_analysis.h"
+#include "mtlc/ir/proto.h"
 #include "mtlc/ir/text.h"
 #include "mtlc/ir/verifier.h"
 #include "mtlc/support/tool_main.h"
 #include "mtlc/transforms/pipeline.h"
+#include "tools/input/module_input.h"
 #include "tools/targets/versions.h"
 
 namespace {
@@ -20,13 +22,13 @@ using mtlc::transforms::OptLevel;
 using mtlc::transforms::PassInvocation;
 using mtlc::transforms::PipelineOptions;
 
-enum class Emit { text, none };
+enum class Emit { same, text, pb, none };
 enum class Render { none, human, json };
 
 struct Options {
   std::vector<std::string> files;
   std::string output = "-";
-  Emit emit = Emit::text;
+  Emit emit = Emit::same;
   bool locations = false;
   bool listPasses = false;
   bool verifyDevice = false;
@@ -61,8 +63,9 @@ void declareOptions(mtlc::OptionTable& table, Options& o) {
   table.flag("--list-passes", &o.listPasses, "Show all passes and their options, and end");
   table.group("Output");
   table.text("-o,--output", "FILE", &o.output, "Where the result goes");
-  table.choice("--emit", &o.emit, {{"text", Emit::text}, {"none", Emit::none}},
-               "Form of the result");
+  table.choice("--emit", &o.emit,
+               {{"same", Emit::same}, {"text", Emit::text}, {"pb", Emit::pb}, {"none", Emit::none}},
+               "Form of the result: that of FILE, .mtir, protobuf (.mtirpb), or no result");
   table.commaList("--print-analysis", "NAMES", &o.analyses,
                   "Write what these analyses find, not the module ('help' lists them)");
   table.flag("--locations", &o.locations, "Print the source location of each operation");
@@ -102,10 +105,12 @@ void printError(std::string_view text) { std::fwrite(text.data(), 1, text.size()
 void run(Options& o, mtlc::Tool& tool) {
   std::optional<std::vector<PassInvocation>> passes = pipelineOf(o, tool);
   if (!passes) return;
-  std::optional<mtlc::FileId> file = tool.load(o.files[0]);
-  if (!file) return;
-  auto module = mtlc::ir::parseModule(tool.sources(), *file, tool.diagnostics());
-  if (!module || !mtlc::ir::verify(*module, tool.diagnostics())) return;
+  mtlc::ModuleInput input = mtlc::readModule(tool, o.files[0]);
+  const auto& module = input.module;
+  if (!module) return;
+  if (o.emit == Emit::same) {
+    o.emit = input.form == mtlc::ModuleForm::proto ? Emit::pb : Emit::text;
+  }
 
   mtlc::transforms::PipelineReport report;
   mtlc::transforms::RemarkLog remarks;
@@ -130,6 +135,8 @@ void run(Options& o, mtlc::Tool& tool) {
   }
   if (o.emit == Emit::text) {
     tool.write(o.output, mtlc::ir::print(*module, {.locations = o.locations}));
+  } else if (o.emit == Emit::pb) {
+    tool.write(o.output, mtlc::ir::writeProto(*module));
   }
 }
 
@@ -137,7 +144,7 @@ void run(Options& o, mtlc::Tool& tool) {
 
 int main(int argc, char** argv) {
   Options options;
-  mtlc::Tool tool("mtlc-opt", "[options] FILE", "Runs passes over an IR module (.mtir).");
+  mtlc::Tool tool("mtlc-opt", "[options] FILE", "Runs passes over an IR module (.mtir, .mtirpb).");
   declareOptions(tool.options(), options);
   mtlc::addVersionLines(tool);
   if (std::optional<int> code = tool.start(argc, argv)) return *code;

@@ -40,10 +40,11 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
-  mtlc::Tool tool("mtlc-run", "FILE [options]",
-                  "Runs one kernel of a Mettle file (.mettle), IR module (.mtir) or PTX file "
-                  "(.ptx) on a device."
-                  " Results are printed on standard output, faults on standard error.");
+  mtlc::Tool tool(
+      "mtlc-run", "FILE [options]",
+      "Runs one kernel of a Mettle file (.mettle), IR module (.mtir, .mtirpb) or PTX file "
+      "(.ptx) on a device."
+      " Results are printed on standard output, faults on standard error.");
   mtlc::OptionTable& options = tool.options();
   options.positional("FILE", 1, 1, &files);
 

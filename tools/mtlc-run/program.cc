@@ -7,8 +7,8 @@
 #include "absl/strings/str_format.h"
 #include "mtlc/analysis/device_verifier.h"
 #include "mtlc/frontend/compile.h"
-#include "mtlc/ir/text.h"
 #include "mtlc/ir/verifier.h"
+#include "tools/input/module_input.h"
 
 namespace mtlc::run {
 namespace {
@@ -63,21 +63,22 @@ void describe(const frontend::KernelSignature& signature, KernelSignature* kerne
 
 bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options,
                  Program* program) {
-  std::optional<FileId> file = tool.load(path);
-  if (!file) return false;
   DiagnosticEngine& diags = tool.diagnostics();
-  if (path.ends_with(".ptx")) {
-    program->ptx = *file;
-    return true;
-  }
   std::vector<frontend::KernelSignature> signatures;
-  if (path.ends_with(".mettle")) {
+  if (path.ends_with(".ptx") || path.ends_with(".mettle")) {
+    std::optional<FileId> file = tool.load(path);
+    if (!file) return false;
+    if (path.ends_with(".ptx")) {
+      program->ptx = *file;
+      return true;
+    }
     program->module =
         frontend::compileMettle(tool.sources(), *file, diags, options.compile, &signatures);
+    if (!program->module || !ir::verify(*program->module, diags)) return false;
   } else {
-    program->module = ir::parseModule(tool.sources(), *file, diags);
+    program->module = readModule(tool, path).module;
+    if (!program->module) return false;
   }
-  if (!program->module || !ir::verify(*program->module, diags)) return false;
   if (!analysis::verifyForDevice(*program->module, diags)) return false;
   if (!transforms::runPipeline(*program->module, options.level, diags)) return false;
   if (!ir::verify(*program->module, diags)) return false;

@@ -29,9 +29,9 @@ struct LoadOptions {
   TargetOptions target;  // For the PTX.
 };
 
-// Reads a .mettle, .ptx or .mtir file (the suffix tells; any other is .mtir). A .mettle or .mtir
-// file is compiled and verified, the pipeline of the level runs, and PTX is emitted if wanted. The
-// kernels of a .ptx file are left to the device. False after a report.
+// Reads a .mettle or .ptx file, or an IR module in either form (the suffix tells; any other is a
+// module). All but PTX is compiled and verified, the pipeline of the level runs, and PTX is emitted
+// if wanted. The kernels of a .ptx file are left to the device. False after a report.
 bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options, Program* program);
 
 }  // namespace mtlc::run
