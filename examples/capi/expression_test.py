@@ -76,7 +76,7 @@ class Expression(mtlc_testing.TestCase):
                   "throw_delegate", "raw_logging_internal"]
         libraries = {
             "shared": [mtlc_testing.tool("libmtlc.so"), "-Wl,-rpath," + os.path.dirname(os.path.realpath(mtlc_testing.tool("libmtlc.so")))],
-            "static": [mtlc_testing.tool("libmtlc.a"), *(f"-labsl_{name}" for name in abseil), "-lstdc++", "-lm"],
+            "static": [mtlc_testing.tool("libmtlc.a"), *(f"-labsl_{name}" for name in abseil), "-lprotobuf-lite", "-lstdc++", "-lm"],
         }
         want = self.compile("x * 2 + y", "--ir")
         for kind, flags in libraries.items():

@@ -30,7 +30,7 @@ merged_archive = rule(
 )
 
 def _shared_library_impl(ctx):
-    # Debian's static Abseil is no position-independent code, so that the shared library needs the shared Abseil.
+    # Debian's static Abseil and Protobuf are no position-independent code, so the shared library needs the shared ones.
     flags = []
     for linker_input in ctx.attr.library[CcInfo].linking_context.linker_inputs.to_list():
         for flag in linker_input.user_link_flags:

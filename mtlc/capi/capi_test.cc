@@ -289,6 +289,33 @@ TEST(CApi, MisuseIsAnError) {
   EXPECT_HAS(error([](Kernel& k) { mtlc_global_ref(k.fn, "g"); }), "'g' is not in this build");
 }
 
+TEST(CApi, ProtobufForm) {
+  Kernel k;
+  mtlc_store(k.fn, k.p, mtlc_cast(k.fn, k.n, kF32), kF32);
+  MtlcModule* m = mtlc_builder_finish(k.b);
+  ASSERT_NE(m, nullptr);
+  MtlcContext* c = mtlc_context_create();
+  size_t length = 0;
+  void* bytes = mtlc_module_to_protobuf(c, m, &length);
+  ASSERT_NE(bytes, nullptr);
+  MtlcModule* read = mtlc_module_from_protobuf(c, "k.mtirpb", bytes, length);
+  ASSERT_NE(read, nullptr) << mtlc_context_error(c);
+  EXPECT_EQ(text(read), text(m));
+  mtlc_module_destroy(read);
+  EXPECT_EQ(mtlc_module_from_protobuf(c, "k.mtirpb", bytes, length - 1), nullptr);
+  EXPECT_HAS(std::string(mtlc_context_error(c)), "k.mtirpb");
+  EXPECT_HAS(std::string(mtlc_context_error(c)), "damaged");
+  EXPECT_EQ(mtlc_module_from_protobuf(c, nullptr, "module", 6), nullptr);
+  EXPECT_HAS(std::string(mtlc_context_error(c)), "no IR module in protobuf form");
+  EXPECT_EQ(mtlc_module_from_protobuf(c, "k", nullptr, 6), nullptr);
+  EXPECT_HAS(std::string(mtlc_context_error(c)), "NULL");
+  EXPECT_EQ(mtlc_module_to_protobuf(c, nullptr, &length), nullptr);
+  EXPECT_HAS(std::string(mtlc_context_error(c)), "NULL");
+  mtlc_free(bytes);
+  mtlc_module_destroy(m);
+  mtlc_context_destroy(c);
+}
+
 TEST(CApi, NullIsNoCrash) {
   mtlc_builder_destroy(nullptr);
   mtlc_context_destroy(nullptr);
