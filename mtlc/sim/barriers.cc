@@ -1,6 +1,7 @@
 // Block barriers (PTX ISA 9.7.13.1): arrivals, completion, reductions.
 
 #include "mtlc/sim/engine.h"
+#include "mtlc/sim/weak.h"
 
 namespace mtlc::sim {
 namespace {
@@ -31,10 +32,12 @@ void release(Block& b, uint32_t id) {
         }
         if (before != nullptr) enterFrame(w, before);
       }
+      if (b.weak != nullptr) b.weak->barrierWait(w, g.mask, id);
       g.state = GroupState::runnable;
       ++g.pc;
     }
   }
+  if (b.weak != nullptr) b.weak->barrierReset(b, id);
   s = BarrierState{};
 }
 
@@ -82,6 +85,7 @@ bool arrive(Warp& w, Group& g, bool diverged) {
     s.all = s.all && p == g.mask;
     s.any = s.any || p != 0;
   }
+  if (b.weak != nullptr) b.weak->barrierArrive(w, g.mask, id);
   bool waits = site.kind != BarrierKind::arrive;
   if (!launch.observers.empty()) {
     SyncEvent e{in, g.mask, SyncKind::barrierArrive};

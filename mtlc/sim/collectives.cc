@@ -3,6 +3,7 @@
 #include <cstring>
 
 #include "mtlc/sim/engine.h"
+#include "mtlc/sim/weak.h"
 
 namespace mtlc::sim {
 namespace {
@@ -28,6 +29,7 @@ void execute(Warp& w, const Instr& in, LaneMask lanes) {
       for (Observer* o : launch.observers) o->sync(w, e);
       for (Observer* o : launch.instructionObservers) o->instruction(w, in, same);
     }
+    if (pure && w.block->weak != nullptr) w.block->weak->warpSync(w, same);
     in.fn(in, w, same);
     for (Observer* o : launch.resultObservers) o->executed(w, in, same);
   }

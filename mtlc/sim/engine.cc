@@ -4,6 +4,8 @@
 #include <cstring>
 #include <new>
 
+#include "mtlc/sim/weak.h"
+
 namespace mtlc::sim {
 namespace {
 
@@ -187,6 +189,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         return WarpStatus::ran;
       }
       --turn;
+      if (w.block->weak != nullptr) w.block->weak->before(w, in, active);
     }
     switch (in.op) {
       case Op::lane: {
@@ -209,7 +212,11 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
           for (Observer* o : launch.instructionObservers) o->instruction(w, in, m);
         }
         if (m != 0) {
-          in.fn(in, w, m);
+          if (kRandom && w.block->weak != nullptr) {
+            w.block->weak->access(w, in, m);
+          } else {
+            in.fn(in, w, m);
+          }
           if (w.fault) {
             count(ip + 1);
             return WarpStatus::stopped;
@@ -337,6 +344,7 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
       case Op::fence:
         if (LaneMask m = guarded(in)) {
           __atomic_thread_fence(__ATOMIC_SEQ_CST);
+          if (kRandom && w.block->weak != nullptr) w.block->weak->fence(w, in, m);
           if (!launch.observers.empty()) {
             SyncEvent e{in, m, SyncKind::fence};
             e.order = static_cast<Order>(in.orderScope & 15);
@@ -397,10 +405,12 @@ bool unblock(Block& b) {
 }
 
 // The turns of a block under a random schedule: any warp that can run may be next, for a few
-// instructions or for many.
+// instructions or for many. Half of the seeds switch often throughout.
 BlockStatus runBlockAtRandom(Block& b) {
   LaunchState& launch = *b.launch;
-  for (uint32_t turns = 1 + nextRandom(b.random) % 16; turns != 0; --turns) {
+  uint64_t style = launch.config->seed;
+  bool often = (nextRandom(style) & 1) != 0;
+  for (uint32_t turns = 1 + nextRandom(b.random) % (often ? 2 : 16); turns != 0; --turns) {
     std::array<uint8_t, kLanes> ready;
     uint32_t count = 0;
     bool any = false;
@@ -414,6 +424,7 @@ BlockStatus runBlockAtRandom(Block& b) {
     }
     if (!any) {
       for (Observer* o : launch.observers) o->blockEnd(b);
+      if (b.weak != nullptr) b.weak->blockEnd(b);
       return BlockStatus::done;
     }
     if (count == 0) {
@@ -423,7 +434,7 @@ BlockStatus runBlockAtRandom(Block& b) {
     }
     Warp& w = b.warps[ready[nextRandom(b.random) % count]];
     uint32_t length = nextRandom(b.random);
-    uint32_t most = (length & 1) != 0 ? 3 : (length & 6) != 0 ? 24 : 400;
+    uint32_t most = (length & 1) != 0 || often ? 3 : (length & 6) != 0 ? 24 : 400;
     WarpStatus s = runWarp<Run::random>(w, 1 + (length >> 8) % most);
     if (s == WarpStatus::stopped || launch.stop.load(std::memory_order_relaxed)) {
       return BlockStatus::stopped;
@@ -488,6 +499,8 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
     b.warps[i].index = i;
     startWarp(b, b.warps[i], fresh);
   }
+  b.weak = launch.weak;
+  if (b.weak != nullptr) b.weak->blockBegin(b);
   for (Observer* o : launch.observers) o->blockBegin(b);
   return true;
 }

@@ -9,6 +9,7 @@
 #include "mtlc/sim/launch_state.h"
 #include "mtlc/sim/module_impl.h"
 #include "mtlc/sim/trace.h"
+#include "mtlc/sim/weak.h"
 
 namespace mtlc::sim {
 namespace {
@@ -187,6 +188,11 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   launch.limits = &limits_;
   launch.memory = &memory_;
   launch.module = kernel.module;
+  std::unique_ptr<WeakMemory> weak;
+  if (config.weakMemory && config.seed != 0) {
+    weak = std::make_unique<WeakMemory>(config.seed);
+    launch.weak = weak.get();
+  }
   launch.goOnAfterFault = has(config.checks, Checks::mem);
   launch.params = config.params;
   launch.grid = config.grid;

@@ -25,7 +25,8 @@ struct LaunchState {
   const LaunchConfig* config = nullptr;
   const DeviceLimits* limits = nullptr;
   DeviceMemory* memory = nullptr;
-  DeviceHeap heap;  // Has memory in programs that call malloc.
+  WeakMemory* weak = nullptr;  // With weakMemory and a seed.
+  DeviceHeap heap;             // Has memory in programs that call malloc.
   const Module* module = nullptr;
   std::vector<Observer*> observers;             // All of the launch.
   std::vector<Observer*> instructionObservers;  // Those that want every instruction.
