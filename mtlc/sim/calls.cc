@@ -102,7 +102,12 @@ bool enter(Warp& w, const Instr& in, const CallSite& site, uint32_t index, LaneM
   Frame* caller = w.frame;
   Frame* f = activation(w, pc, callee);
   uint64_t top = uint64_t{f->localBase} + callee->localBytes;
-  if (top > w.block->localStride || f->depth > kMaxDepth) {
+  if (f->depth > kMaxDepth) {
+    reportFault(w, in, static_cast<unsigned>(__builtin_ctz(lanes)), DiagId::SimCallDepth,
+                {callee->name, kMaxDepth});
+    return false;
+  }
+  if (top > w.block->localStride) {
     reportFault(w, in, static_cast<unsigned>(__builtin_ctz(lanes)), DiagId::SimStackOverflow,
                 {callee->name, w.block->localStride});
     return false;

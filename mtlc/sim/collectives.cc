@@ -46,6 +46,36 @@ LaneMask readyLanes(Warp& w, const Instr& in, LaneMask mask) {
   return ready;
 }
 
+// Activations of one function whose registers lie at the same places: any of them stands for all.
+bool sameRegisters(const Frame& a, const Frame& b) {
+  return a.base32 == b.base32 && a.base64 == b.base64 && a.basePred == b.basePred;
+}
+
+// Whether `o` waits at the collective `pc` so that its lanes can take part with those of `frame`.
+bool waitsHere(const Group& o, uint32_t pc, const Frame& frame) {
+  return o.state == GroupState::atCollective && o.pc == pc && sameRegisters(*o.frame, frame);
+}
+
+// The lanes of `done` executed the collective `pc`: they go on, the rest of their groups waits.
+void leave(Warp& w, uint32_t pc, LaneMask done) {
+  size_t count = w.groups.size();
+  for (size_t i = 0; i < count; ++i) {
+    Group& o = w.groups[i];
+    LaneMask part = o.mask & done;
+    if (part == 0) continue;
+    Group on = o;
+    on.mask = part;
+    on.pc = pc + 1;
+    on.state = GroupState::runnable;
+    if (part == o.mask) {
+      o = on;
+    } else {
+      o.mask &= ~part;
+      w.groups.push_back(on);
+    }
+  }
+}
+
 }  // namespace
 
 bool reachCollective(Warp& w, const Instr& in) {
@@ -67,6 +97,19 @@ bool reachCollective(Warp& w, const Instr& in) {
     w.groups.pop_back();
   }
   Group& now = w.groups[w.current];
+  // Lanes that came here through other calls take part; they stay groups of their own.
+  LaneMask elsewhere = 0;
+  for (const Group& o : w.groups) {
+    if (&o != &now && waitsHere(o, pc, *now.frame)) elsewhere |= o.mask;
+  }
+  if (elsewhere != 0) {
+    LaneMask done = readyLanes(w, in, now.mask | elsewhere);
+    now.pc = pc;
+    now.state = GroupState::atCollective;
+    if (done != 0) execute(w, in, done);
+    leave(w, pc, done);
+    return false;
+  }
   LaneMask ready = now.mask == w.live ? now.mask : readyLanes(w, in, now.mask);
   w.active = now.mask;
   if (ready == now.mask) {
@@ -90,15 +133,18 @@ bool forceCollective(Warp& w, bool patient) {
     if (g.state != GroupState::atCollective) continue;
     const Instr& in = w.block->launch->program->code[g.pc];
     enterFrame(w, g.frame);
+    LaneMask here = 0;
+    for (const Group& o : w.groups) {
+      if (waitsHere(o, g.pc, *g.frame)) here |= o.mask;
+    }
     if (patient) {
       LaneMask missing = 0;
       const uint32_t* named = w.r32(in.src[in.size]);
-      for (LaneMask m = g.mask; m != 0; m &= m - 1) missing |= named[__builtin_ctz(m)];
-      if ((missing & w.live & ~g.mask & inBarrier) != 0) continue;
+      for (LaneMask m = here; m != 0; m &= m - 1) missing |= named[__builtin_ctz(m)];
+      if ((missing & w.live & ~here & inBarrier) != 0) continue;
     }
-    execute(w, in, g.mask);
-    g.state = GroupState::runnable;
-    ++g.pc;
+    execute(w, in, here);
+    leave(w, g.pc, here);
     return true;
   }
   return false;

@@ -234,6 +234,12 @@ TEST(Faults, StackOverflow) {
               LaunchStatus::faulted, small);
 }
 
+// Activations without local memory: the stack never overflows.
+TEST(Faults, CallDepth) {
+  expectFault(kernel("  call.uni f;\n", ".func f() {\n  call.uni f;\n  ret;\n}\n"), 0,
+              DiagId::SimCallDepth, "[mem] the call of 'f' is more than 4096 calls deep");
+}
+
 TEST(Faults, HostMemory) {
   DeviceLimits large;
   large.stackBytes = 0xffffffffu;  // Times 1024 threads: 4 TiB.

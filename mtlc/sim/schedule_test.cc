@@ -193,6 +193,58 @@ meet:
   }
 }
 
+// Masks name lanes, whichever call brought them to the instruction.
+TEST(Schedule, CollectiveReachedThroughTwoCalls) {
+  Harness h(module(R"(
+.func (.param .b32 r) neighbour(.param .b32 v) {
+  .reg .b32 %r<3>;
+  ld.param.b32 %r1, [v];
+  shfl.sync.bfly.b32 %r2, %r1, 1, 31, -1;
+  st.param.b32 [r], %r2;
+  ret;
+}
+.visible .entry k(.param .u64 out) {
+  .reg .pred %p<2>;
+  .reg .b32 %r<5>;
+  .reg .b64 %rd<3>;
+  ld.param.u64 %rd1, [out];
+  mov.u32 %r1, %tid.x;
+  mul.lo.u32 %r2, %r1, 3;
+  and.b32 %r3, %r1, 1;
+  setp.eq.u32 %p1, %r3, 0;
+  @%p1 bra even;
+  {
+    .param .b32 a;
+    .param .b32 b;
+    st.param.b32 [a], %r2;
+    call (b), neighbour, (a);
+    ld.param.b32 %r4, [b];
+  }
+  bra done;
+even:
+  {
+    .param .b32 a;
+    .param .b32 b;
+    st.param.b32 [a], %r2;
+    call (b), neighbour, (a);
+    ld.param.b32 %r4, [b];
+  }
+done:
+  mad.wide.u32 %rd2, %r1, 4, %rd1;
+  st.global.u32 [%rd2], %r4;
+  ret;
+})"));
+  ASSERT_TRUE(h.ok()) << h.errors();
+  h.config.checks = Checks::all;
+  for (uint64_t seed = 0; seed <= 100; ++seed) {
+    h.config.seed = seed;
+    auto out = h.poison<uint32_t>(64);
+    LaunchResult r = h.run("k", {1, 1, 1}, {64, 1, 1}, out);
+    ASSERT_EQ(r.status, LaunchStatus::ok) << seed << h.errors();
+    for (uint32_t i = 0; i < 64; ++i) ASSERT_EQ(out[i], (i ^ 1) * 3) << seed;
+  }
+}
+
 // One warp's turn between two looks at the clock is short even where branches are far apart.
 TEST(Schedule, TimeLimitInLongBlocks) {
   std::string body = "\n.visible .entry k(.param .u64 p) {\n  .reg .f32 %f<3>;\nagain:\n";
