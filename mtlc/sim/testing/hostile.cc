@@ -29,6 +29,7 @@ LaunchConfig configFor(uint64_t& random) {
   c.dynamicShared = static_cast<uint32_t>(next(random) % 3) * 512;
   c.checks = static_cast<Checks>(next(random) % 2 == 0 ? 15 : next(random) % 16);
   c.seed = next(random) % 4 == 0 ? next(random) : 0;
+  c.weakMemory = c.seed % 2 != 0;
   c.threads = 1 + next(random) % 2;
   c.maxSteps = 400;
   c.maxSeconds = 1;
