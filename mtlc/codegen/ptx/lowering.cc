@@ -535,7 +535,7 @@ void FunctionLowering::lowerOp(Operation& op) {
     case Opcode::CallIndirect:
     case Opcode::Launch:
     case Opcode::LaunchStatus:
-      return;  // Refused by needOp().
+      return;  // Refused by scan().
     case Opcode::Barrier:
       append(MachineOp::BarSync, PtxType::None, Opnd(), {});
       return;

@@ -19,6 +19,7 @@ bool FunctionLowering::scan() {
   out_->symbols.emplace_back();  // The launch-sized arena.
   workgroupBytes_ = privateBytes_ = 0;
   needsWarpMask_ = false;
+  std::vector<const Operation*> unlowered;
   uint32_t next = 0;
   for (ir::Block* block : layout_.order()) {
     for (Value* arg : block->args()) arg->scratch = next++;
@@ -32,6 +33,20 @@ bool FunctionLowering::scan() {
         case ir::Form::Unary:
         case ir::Form::Binary:
           if (op.info().has(ir::OpTrait::Math) && !targetInfo_.isNative(op)) return false;
+          break;
+        case ir::Form::AsyncCopy:
+        case ir::Form::AsyncCommit:
+        case ir::Form::AsyncWait:
+        case ir::Form::Encode:
+        case ir::Form::Decode:
+        case ir::Form::Mma:
+        case ir::Form::Epilogue:
+        case ir::Form::Transfer:
+        case ir::Form::AccCommit:
+        case ir::Form::FuncAddr:
+        case ir::Form::CallIndirect:
+        case ir::Form::Launch:
+          unlowered.push_back(&op);
           break;
         case ir::Form::SubgroupLane:
         case ir::Form::SubgroupReduce:
@@ -51,6 +66,9 @@ bool FunctionLowering::scan() {
           break;
       }
     }
+  }
+  for (const Operation* op : unlowered) {
+    diags_.report(DiagId::PtxNoLowering, op->loc(), {op->info().mnemonic});
   }
   values_.assign(next, ValueInfo());
   checkArrays();
@@ -279,8 +297,7 @@ void FunctionLowering::needOp(Operation& op) {
     case Opcode::CallIndirect:
     case Opcode::Launch:
     case Opcode::LaunchStatus:
-      diags_.report(DiagId::PtxNoLowering, op.loc(), {op.info().mnemonic});
-      break;
+      break;  // Refused by scan().
     case Opcode::Const:
     case Opcode::Sub:
     case Opcode::Neg:

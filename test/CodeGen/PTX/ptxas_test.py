@@ -19,6 +19,7 @@ PROBES = {
     "nan-minmax": "min.NaN.f32 %f1, %f2, %f3; max.NaN.f16 %h1, %h2, %h3;",
     "tanh-approx": "tanh.approx.f32 %f1, %f2;",
     "bf16-arith": "add.rn.bf16 %h1, %h2, %h3; setp.lt.bf16 %p1, %h1, %h2;",
+    "redux": "redux.sync.add.u32 %r1, %r2, -1;",
     "bf16-cvt": "cvt.rn.bf16.s32 %h1, %r1; cvt.rn.bf16.f64 %h2, %fd1;",
 }
 OTHER_FEATURES = {"ptxNN", "large-params"}
