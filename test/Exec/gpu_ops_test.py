@@ -333,6 +333,30 @@ class Narrow(mtlc_exec.TestCase):
                         want = nearest[0] if len(nearest) == 1 else next(c for c in nearest if c % 2 == 0)
                         self.assertEqual(low, want)
 
+    def test_bc14_special_values_and_overflow(self) -> None:
+        """The values of the public report, with the answers it settled on."""
+        nan, inf = np.float32(np.nan), np.float32(np.inf)
+        cases = {
+            ("e4m3", "sat"): [(447, 0x7E), (448, 0x7E), (456, 0x7E), (464, 0x7E), (465, 0x7E), (1000, 0x7E), (inf, 0x7E), (nan, "nan"), (-1e-30, 0x80)],
+            ("e4m3", "nosat"): [(447, 0x7E), (448, 0x7E), (456, 0x7E), (464, 0x7E), (465, "nan"), (1000, "nan"), (inf, "nan"), (nan, "nan"), (-1e-30, 0x80)],
+            ("e5m2", "sat"): [(57344, 0x7B), (61439, 0x7B), (61440, 0x7B), (inf, 0x7B), (-inf, 0xFB), (nan, "nan"), (-1e-30, 0x80)],
+            ("e5m2", "nosat"): [(57344, 0x7B), (61439, 0x7B), (61440, 0x7C), (inf, 0x7C), (-inf, 0xFC), (nan, "nan"), (-1e-30, 0x80)],
+        }
+        nans = {"e4m3": {0x7F, 0xFF}, "e5m2": {0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF}}
+        for (name, overflow), rows in cases.items():
+            values = np.array([value for value, _ in rows], np.float32)
+            got = self.elementwise([("f32", values)], [("i8", np.uint8)], [f"%r0 = encode {name} {overflow} %a : f32"], device="interp")[0]
+            for (value, want), code in zip(rows, got):
+                with self.subTest(format=name, overflow=overflow, value=float(value)):
+                    self.assertIn(int(code), nans[name] if want == "nan" else {want})
+        codes = np.arange(256, dtype=np.uint8)
+        for to, dtype in [("f16", np.float16), ("f32", np.float32)]:
+            for name in nans:
+                got = self.elementwise([("i8", codes)], [(to, dtype)], [f"%r0 = decode {name} %a : {to}"], device="interp")[0]
+                self.assertEqual(set(np.flatnonzero(np.isnan(got))), nans[name])
+                self.assertEqual(set(np.flatnonzero(np.isinf(got))), {0x7C, 0xFC} if name == "e5m2" else set())
+                self.assertEqual(got[0x7E if name == "e4m3" else 0x7B], 448 if name == "e4m3" else 57344)
+
 
 if __name__ == "__main__":
     mtlc_exec.main()

@@ -27,8 +27,6 @@ class GpuCases(mtlc_testing.TestCase):
                 except LaunchError as error:
                     if device == "sim" and "this build emits no PTX for" in error.stderr:
                         self.skipTest("PTX of the operation comes later")
-                    if "which this build cannot execute" in error.stderr:
-                        self.skipTest("the interpreter executes this later")
                     raise
 
     def test_bc24_old_values_are_distinct(self):
