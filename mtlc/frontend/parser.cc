@@ -12,13 +12,6 @@ using namespace ast;  // NOLINT: this file is about nothing else.
 
 namespace {
 
-constexpr bool opens(TokenKind kind) {
-  return kind == TokenKind::lParen || kind == TokenKind::lBracket || kind == TokenKind::lBrace;
-}
-constexpr bool closes(TokenKind kind) {
-  return kind == TokenKind::rParen || kind == TokenKind::rBracket || kind == TokenKind::rBrace;
-}
-
 // Begins a declaration wherever it stands at the start of a line.
 bool startsDeclaration(TokenKind kind) {
   switch (kind) {

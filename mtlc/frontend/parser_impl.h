@@ -14,6 +14,14 @@ namespace mtlc::frontend {
 
 // Recursive descent. A function that fails has reported the error (or knows that it was), has set
 // panic_ and returns nullptr; the statement and declaration loops resynchronise.
+// Brackets of all kinds.
+constexpr bool opens(TokenKind kind) {
+  return kind == TokenKind::lParen || kind == TokenKind::lBracket || kind == TokenKind::lBrace;
+}
+constexpr bool closes(TokenKind kind) {
+  return kind == TokenKind::rParen || kind == TokenKind::rBracket || kind == TokenKind::rBrace;
+}
+
 class Parser {
  public:
   Parser(TokenBuffer& tokens, FileId file, const Interner& interner, Arena& arena,
@@ -70,6 +78,18 @@ class Parser {
 
   // Skips a bracketed group including its end; pos_ is at the opening bracket.
   void skipGroup();
+
+  // --- dispatch (parser_dispatch.cc); pos_ is at the opening bracket and stays there ---
+  struct TokenSpan {
+    size_t begin, end;  // Positions of tokens.
+    size_t size() const { return end - begin; }
+  };
+  // The comma-separated pieces of a bracketed group.
+  std::vector<TokenSpan> pieces(size_t open) const;
+  void checkDispatchControls(SourceRange dispatch);
+  void checkDispatchDimensions(std::string_view control, TokenSpan value, bool named);
+  void checkDispatchArguments();
+
   void skipToStatementEnd(size_t start);
   // Skips to the `{` of a body on the way to the end of the statement. True if it is there.
   bool skipToBody();

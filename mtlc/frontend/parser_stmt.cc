@@ -508,8 +508,10 @@ Stmt* Parser::hostStatement() {
       if (!primary()) return nullptr;
       while (at(K::dot) || at(K::identifier)) advance();
       if (!at(K::lBracket)) return failExpected("'['", "and the launch dimensions");
+      checkDispatchControls(s->range);
       skipGroup();
       if (!at(K::lParen)) return failExpected("'('", "and the arguments of the launch");
+      checkDispatchArguments();
       skipGroup();
       return endStatement() ? s : nullptr;
     case K::kwMatch:

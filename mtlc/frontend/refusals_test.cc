@@ -286,6 +286,36 @@ TEST(Refusals, Statements) {
   }
 }
 
+TEST(Refusals, Dispatch) {
+  const Case cases[] = {
+      {DiagId::UnknownOption,
+       "fn main(h: int64) { dispatch h[grid: (1, 1, 1), block: (1, 1, 1), `size: 3]() }"},
+      {DiagId::RepeatedOption,
+       "fn main(h: int64) { dispatch h[grid: (1, 1, 1), block: (1, 1, 1), `grid: (1, 1, 1)]() }"},
+      {DiagId::MissingOption, "fn main(h: int64) { `dispatch h[grid: (1, 1, 1)]() }"},
+      {DiagId::MissingOption, "fn main(h: int64) { `dispatch h[4]() }"},
+      {DiagId::DispatchPositional, "fn main(h: int64) { dispatch h[1, 2, `3]() }"},
+      {DiagId::DispatchDimensions,
+       "fn main(h: int64) { dispatch h[grid: `(1, 1), block: (1, 1, 1)]() }"},
+      {DiagId::DispatchDimensions,
+       "fn main(h: int64) { dispatch h[grid: (1, 1, 1), block: `64]() }"},
+      {DiagId::DispatchDimension,
+       "fn main(h: int64) { dispatch h[grid: (1, `0, 1), block: (1, 1, 1)]() }"},
+      {DiagId::DispatchDimension, "fn main(h: int64) { dispatch h[1, `2.5]() }"},
+      {DiagId::DispatchString, "fn main(h: int64) { dispatch h[1, 2](3, `\"x\") }"},
+  };
+  for (const Case& c : cases) {
+    const std::string source = std::string(c.text) + "\nkernel k() { }";
+    expectOnly({c.id, source.c_str()});
+  }
+  // Expressions are the host's business.
+  Compiled good(
+      "fn main(h: int64, n: int32) { dispatch h[grid: ((n + 1) / 2, 1, 1), block: (n, 1, 1), "
+      "shared: 0, "
+      "stream: h](n, 1.5) }\nkernel k() { }");
+  EXPECT_EQ(good.diagnostics.errorCount(), 0) << good.text();
+}
+
 TEST(Refusals, DeviceCode) {
   const Case cases[] = {
       {DiagId::HostOnly, "kernel k() { var s: `string = \"x\" }"},
