@@ -1,4 +1,4 @@
-// How many groups of asynchronous copies are pending at each point (docs/ir.md §5).
+// How many groups of asynchronous copies are pending at each point (docs/ir.md §6).
 //
 // The state of a work-item is (groups pending, whether copies stand uncommitted). The analysis
 // follows the set of states that can reach each block: exactly through loops with a constant trip

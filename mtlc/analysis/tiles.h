@@ -1,4 +1,4 @@
-// Tile values are linear (docs/ir.md §6): consumed exactly once on every path, in a chain from
+// Tile values are linear (docs/ir.md §11): consumed exactly once on every path, in a chain from
 // tensor.acc.begin to tensor.acc.commit that agrees on where the tile's home is.
 
 #ifndef MTLC_ANALYSIS_TILES_H_

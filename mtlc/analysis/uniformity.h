@@ -1,5 +1,5 @@
 // Which values and which control flow are the same for all work-items of a workgroup or a subgroup
-// (docs/ir.md §8).
+// (docs/analysis.md).
 
 #ifndef MTLC_ANALYSIS_UNIFORMITY_H_
 #define MTLC_ANALYSIS_UNIFORMITY_H_

@@ -63,7 +63,7 @@ bool accept(MtlcFn& fn, const std::vector<ir::DescriptorProblem>& problems) {
   for (const ir::DescriptorProblem& p : problems) {
     absl::StrAppendFormat(&all, "%s%s: %s", all.empty() ? "" : "; ", p.field, p.reason);
   }
-  return fn.fail(all, "docs/ir.md section 6 has the rules of descriptors");
+  return fn.fail(all, "docs/ir.md section 11 has the rules of descriptors");
 }
 
 void mmaOperands(Collector& c, const MtlcTensorMmaOperands& o) {

@@ -1,4 +1,4 @@
-// Descriptors of tensor operations (docs/ir.md §6): the constant part of what they do. The part
+// Descriptors of tensor operations (docs/ir.md §11): the constant part of what they do. The part
 // known at run time are operands, each in a named slot.
 //
 // A descriptor is a plain value. check…() says everything that contradicts the rules, field by

@@ -115,7 +115,7 @@ inline uint64_t memoryPayload(MemAttr m) {
 }
 
 // How atomics and subgroup reductions combine two values. The float kinds are for f32 and f64; the
-// minima and maxima of floats are the number form (docs/ir.md §2).
+// minima and maxima of floats are the number form (docs/ir.md §3).
 enum class CombineKind : uint8_t {
   Add,
   Sub,

@@ -30,7 +30,7 @@ class Type {
     return t;
   }
   // An accumulator of m × n values of `format`, held together by the work-items of a subgroup or,
-  // with `workgroup`, of a workgroup (docs/ir.md §6).
+  // with `workgroup`, of a workgroup (docs/ir.md §11).
   static constexpr Type tile(uint16_t m, uint16_t n, ElementFormat format, bool workgroup = false) {
     Type t(TypeKind::Tile);
     t.bits_ |= uint64_t{static_cast<uint8_t>(format)} << 8 | uint64_t{m} << 16 | uint64_t{n} << 32 |

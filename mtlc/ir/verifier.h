@@ -1,5 +1,5 @@
-// The structural verifier: the rules V01 … of docs/ir.md §9, listed with their texts in
-// verifier_rules.def.
+// The structural verifier: the rules V01 … of docs/ir.md §9, with their messages in
+// mtlc/support/diag/ir.def.
 
 #ifndef MTLC_IR_VERIFIER_H_
 #define MTLC_IR_VERIFIER_H_

@@ -1,5 +1,5 @@
 /* Descriptors of tensor operations. What the fields mean, and which combinations are legal:
-   docs/ir.md section 6; docs/c-api.md has the table. */
+   docs/ir.md section 11; docs/c-api.md has the table. */
 
 #ifndef MTLC_CAPI_INCLUDE_MTLC_TENSOR_H_
 #define MTLC_CAPI_INCLUDE_MTLC_TENSOR_H_
