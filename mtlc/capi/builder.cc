@@ -168,17 +168,22 @@ Entry* MtlcFn::entry(MtlcValue v, std::string_view what) {
   return nullptr;
 }
 
-// Makes the slot of a variable. It stands in the entry block, before its first store.
-void MtlcFn::allocate(Entry& variable, ir::Type held) {
-  variable.held = held;
+// Where allocations go: before everything else in the entry block.
+ir::Builder MtlcFn::atEntry() {
   ir::Builder b(*builder.module);
-  ir::Operation* first = entryBlock->front();
-  if (first != nullptr) {
+  if (ir::Operation* first = entryBlock->front()) {
     b.setInsertBefore(first);
   } else {
     b.setInsertEnd(entryBlock);
   }
   b.setLoc(loc);
+  return b;
+}
+
+// Makes the slot of a variable. It stands in the entry block, before its first store.
+void MtlcFn::allocate(Entry& variable, ir::Type held) {
+  variable.held = held;
+  ir::Builder b = atEntry();
   variable.place = b.allocPrivate(held, 1);
   if (!variable.name.empty()) builder.module->setValueName(variable.place, variable.name);
 }
@@ -457,13 +462,7 @@ MtlcValue mtlc_address_space_alloc(MtlcFn* fn, const char* name, MtlcType* eleme
              "an array has at least one element, a number or bool");
     return MTLC_NO_VALUE;
   }
-  ir::Builder b(*fn->builder.module);
-  if (ir::Operation* first = fn->entryBlock->front()) {
-    b.setInsertBefore(first);
-  } else {
-    b.setInsertEnd(fn->entryBlock);
-  }
-  b.setLoc(fn->loc);
+  ir::Builder b = fn->atEntry();
   Entry e{.kind = Entry::Kind::Address, .type = mtlc_type_pointer_in(element, space)};
   e.value =
       space == MTLC_ADDRESS_SPACE_WORKGROUP ? b.allocWorkgroup(t, count) : b.allocPrivate(t, count);
@@ -478,13 +477,7 @@ MtlcValue mtlc_dynamic_workgroup_view(MtlcFn* fn, const char* name, MtlcType* el
     fn->fail(absl::StrFormat("a view of elements of type %s", describe(element)));
     return MTLC_NO_VALUE;
   }
-  ir::Builder b(*fn->builder.module);
-  if (ir::Operation* first = fn->entryBlock->front()) {
-    b.setInsertBefore(first);
-  } else {
-    b.setInsertEnd(fn->entryBlock);
-  }
-  b.setLoc(fn->loc);
+  ir::Builder b = fn->atEntry();
   Entry e{.kind = Entry::Kind::Address,
           .type = mtlc_type_pointer_in(element, MTLC_ADDRESS_SPACE_WORKGROUP)};
   e.value = b.allocDynamic(t);

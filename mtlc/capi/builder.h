@@ -88,6 +88,7 @@ struct MtlcFn {
   // A new variable that holds `value`; `type` is what the caller asked for.
   MtlcValue result(mtlc::ir::Value* value, MtlcType* type);
   bool assign(mtlc::capi::Entry& target, Typed value);
+  mtlc::ir::Builder atEntry();
   void allocate(mtlc::capi::Entry& variable, mtlc::ir::Type held);
 
   mtlc::ir::Value* convert(Typed from, MtlcType* to);

@@ -59,11 +59,8 @@ class Collector {
 // Latches the descriptor's problems.
 bool accept(MtlcFn& fn, const std::vector<ir::DescriptorProblem>& problems) {
   if (problems.empty()) return true;
-  std::string all;
-  for (const ir::DescriptorProblem& p : problems) {
-    absl::StrAppendFormat(&all, "%s%s: %s", all.empty() ? "" : "; ", p.field, p.reason);
-  }
-  return fn.fail(all, "docs/ir.md section 11 has the rules of descriptors");
+  return fn.fail(mtlc::capi::describe(problems),
+                 "docs/ir.md section 11 has the rules of descriptors");
 }
 
 void mmaOperands(Collector& c, const MtlcTensorMmaOperands& o) {

@@ -60,6 +60,9 @@ std::optional<ir::Scope> irScope(MtlcMemoryScope scope, ir::Scope otherwise);
 
 // What makes no descriptor at all (an unknown enumerator) goes to `problems`, as do the rules that
 // hold whatever the operands are.
+// "field: reason; field: reason"
+std::string describe(const std::vector<ir::DescriptorProblem>& problems);
+
 ir::MmaDesc irDesc(const MtlcTensorMmaDesc& desc, std::vector<ir::DescriptorProblem>& problems);
 ir::EpilogueDesc irDesc(const MtlcTensorEpilogueDesc& desc,
                         std::vector<ir::DescriptorProblem>& problems);

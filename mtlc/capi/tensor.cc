@@ -57,10 +57,7 @@ ir::SlotSet impliedSlots(const ir::MmaDesc& d) {
 }
 
 size_t render(const Problems& problems, char* buffer, size_t size) {
-  std::string text;
-  for (const ir::DescriptorProblem& p : problems) {
-    absl::StrAppendFormat(&text, "%s%s: %s", text.empty() ? "" : "; ", p.field, p.reason);
-  }
+  const std::string text = describe(problems);
   if (buffer != nullptr && size > 0) {
     const size_t n = std::min(text.size(), size - 1);
     std::memcpy(buffer, text.data(), n);
@@ -112,6 +109,14 @@ Problems problemsOf(const MtlcTensorTransferDesc* desc) {
 }
 
 }  // namespace
+
+std::string describe(const Problems& problems) {
+  std::string text;
+  for (const ir::DescriptorProblem& p : problems) {
+    absl::StrAppendFormat(&text, "%s%s: %s", text.empty() ? "" : "; ", p.field, p.reason);
+  }
+  return text;
+}
 
 ir::MmaDesc irDesc(const MtlcTensorMmaDesc& c, Problems& problems) {
   ir::MmaDesc d;

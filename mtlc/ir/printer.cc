@@ -412,16 +412,6 @@ class Printer {
     out_ += '}';
   }
 
-  // The printer is also for operations that the verifier refuses.
-  static std::string_view orderName(MemoryOrder order) {
-    size_t i = static_cast<size_t>(order);
-    return i < kOrderNames.size() ? kOrderNames[i] : "?";
-  }
-  static std::string_view combineName(CombineKind kind) {
-    size_t i = static_cast<size_t>(kind);
-    return i < kCombineNames.size() ? kCombineNames[i] : "?";
-  }
-
   void tensor(const Operation& op) {
     const SlotSet slots = op.tensor().slots;
     out_ += ' ';

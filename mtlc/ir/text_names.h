@@ -37,6 +37,16 @@ inline constexpr std::array<std::string_view, 13> kCombineNames = {
     "add", "sub", "smin",     "smax", "umin", "umax", "and",
     "or",  "xor", "exchange", "fadd", "fmin", "fmax"};
 
+// For messages and dumps, also of attributes that the verifier refuses.
+constexpr std::string_view orderName(MemoryOrder order) {
+  size_t i = static_cast<size_t>(order);
+  return i < kOrderNames.size() ? kOrderNames[i] : "?";
+}
+constexpr std::string_view combineName(CombineKind kind) {
+  size_t i = static_cast<size_t>(kind);
+  return i < kCombineNames.size() ? kCombineNames[i] : "?";
+}
+
 // Characters of %value, ^block and @function names that need no quotes.
 constexpr bool isNameChar(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

@@ -13,15 +13,6 @@ using absl::StrFormat;
 
 constexpr size_t kMaxLaunchArguments = 64;
 
-std::string_view orderName(MemoryOrder order) {
-  size_t i = static_cast<size_t>(order);
-  return i < kOrderNames.size() ? kOrderNames[i] : "an unknown order";
-}
-std::string_view combineName(CombineKind kind) {
-  size_t i = static_cast<size_t>(kind);
-  return i < kCombineNames.size() ? kCombineNames[i] : "an unknown combination";
-}
-
 bool isFloatKind(CombineKind kind) { return kind >= CombineKind::FAdd; }
 
 class GpuVerifier {

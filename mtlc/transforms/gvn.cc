@@ -218,21 +218,7 @@ class ValueNumbering {
             .fastMath = op.fastMath(),
             .type = op.resultType().raw(),
             .elem = op.elemType().raw()};
-    switch (op.form()) {
-      case ir::Form::Const:
-        key.payload = op.constBits();
-        break;
-      case ir::Form::GpuIndex:
-        key.payload = static_cast<uint64_t>(op.dim());
-        break;
-      case ir::Form::Encode:
-      case ir::Form::Decode:
-      case ir::Form::FuncAddr:
-        key.payload = op.payload();
-        break;
-      default:
-        break;
-    }
+    key.payload = op.payload();  // Whatever attributes the operation has.
     for (unsigned i = 0; i < op.operandCount() && i < 3; ++i) key.operands[i] = op.operand(i);
     // One form of a > b and b < a, and of a + b and b + a.
     switch (op.opcode()) {
