@@ -253,6 +253,11 @@ Reg BlockRunner::atomic(const Thread& thread, const Inst& inst, Reg* r, uint32_t
   AccessShape shape{inst.space, inst.opcode != Opcode::AtomicLoad, inst.bytes, inst.imm};
   const Place place = resolve(thread, inst, shape, r[inst.a], origins[inst.a]);
   if (!place.bytes) return {};
+  if (place.object.window == Window::Private) [[unlikely]] {  // Through a generic pointer.
+    reportBadAddress(thread, inst, shape, place.address,
+                     "it is private memory, and atomics act on global and workgroup memory");
+    return {};
+  }
   const Reg b = r[inst.b];
   const Reg c = r[inst.c];
   Reg last;  // In memory.
@@ -281,28 +286,24 @@ Reg BlockRunner::atomic(const Thread& thread, const Inst& inst, Reg* r, uint32_t
       break;
   }
 
-  if (place.object.window != Window::Private) meetsCopyUnderWay(thread, inst, shape, place);
+  meetsCopyUnderWay(thread, inst, shape, place);
+  // A sequentially consistent operation is a fence and the acquiring or relaxed operation.
+  if (attr.order == MemoryOrder::SeqCst) fence(thread, attr.order, attr.scope, kAllRegions);
+  Location& location = visit(thread, inst, shape, place, attr);
+  const unsigned region = place.object.window == Window::Workgroup ? 0 : 1;
   Reg result = last;
-  if (place.object.window != Window::Private) {  // Which nobody else can see.
-    // A sequentially consistent operation is a fence and the acquiring or relaxed operation.
-    if (attr.order == MemoryOrder::SeqCst) fence(thread, attr.order, attr.scope, kAllRegions);
-    Location& location = visit(thread, inst, shape, place, attr);
-    const unsigned region = place.object.window == Window::Workgroup ? 0 : 1;
-    const Message* read = nullptr;
-    if (inst.opcode != Opcode::AtomicStore) {
-      MaxMap& stores = thread.clock->current.of[region].stores;
-      read = &location.messages.back();
-      if (inst.opcode == Opcode::AtomicLoad) {
-        read = &chooseStore(location, stores.get(location.id));
-        result = read->value;
-      }
-      stores.raise(location.id, read->time);
-      readFrom(thread, *read, order, attr.scope);
+  const Message* read = nullptr;
+  if (inst.opcode != Opcode::AtomicStore) {
+    MaxMap& stores = thread.clock->current.of[region].stores;
+    read = &location.messages.back();
+    if (inst.opcode == Opcode::AtomicLoad) {
+      read = &chooseStore(location, stores.get(location.id));
+      result = read->value;
     }
-    if (shape.isWrite) {
-      writeTo(thread, location, region, next, order, attr.scope, read);
-    }
+    stores.raise(location.id, read->time);
+    readFrom(thread, *read, order, attr.scope);
   }
+  if (shape.isWrite) writeTo(thread, location, region, next, order, attr.scope, read);
   if (shape.isWrite) {
     std::memcpy(place.bytes, &next.bits, inst.bytes);
     std::memcpy(place.uninit, &next.uninit, inst.bytes);

@@ -5,6 +5,7 @@
 // last warp of a workgroup may be partial, and no lane has left early (device verifier, D06).
 
 #include "mtlc/codegen/ptx/lowering.h"
+#include "mtlc/codegen/ptx/match.h"
 
 namespace mtlc::ptx {
 
@@ -85,7 +86,9 @@ void FunctionLowering::lowerAtomic(Operation& op) {
   const Type type = op.elemType();
   const bool cas = op.form() == ir::Form::AtomicCas;
   const MemoryOrder order = cas ? strongest(attr.order, attr.failureOrder) : attr.order;
-  const Address at = address(op.operand(0));
+  const Address at = leadsToPrivate(op.operand(0))
+                         ? Address{StateSpace::Generic, false, useReg(op.operand(0)), 0}
+                         : address(op.operand(0));
   std::vector<Opnd> values;
   for (unsigned i = 1; i < op.operandCount(); ++i) values.push_back(useReg(op.operand(i)));
   if (order == MemoryOrder::SeqCst) emitFence(order, attr.scope);

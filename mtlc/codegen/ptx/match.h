@@ -67,6 +67,11 @@ struct AddressMatch {
   int32_t offset;
 };
 AddressMatch matchAddress(const ir::Value* pointer);
+// True if the pointer is known to lead into private memory, which atomics do not act on: PTX has no
+// form for it, so that such an access keeps its generic address and faults where it is executed.
+inline bool leadsToPrivate(const ir::Value* pointer) {
+  return matchAddress(pointer).base->type().space() == ir::Space::Private;
+}
 
 // The operation that makes the array, when the base of an address is one.
 const ir::Operation* asArray(const ir::Value* base);

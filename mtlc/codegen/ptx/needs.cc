@@ -264,7 +264,11 @@ void FunctionLowering::needOp(Operation& op) {
     case Opcode::AtomicStore:
     case Opcode::AtomicRmw:
     case Opcode::AtomicCas:
-      needAddress(op.operand(0));
+      if (leadsToPrivate(op.operand(0))) {
+        need(op.operand(0));
+      } else {
+        needAddress(op.operand(0));
+      }
       for (unsigned i = 1; i < op.operandCount(); ++i) need(op.operand(i));
       break;
     case Opcode::Fence:
