@@ -4,11 +4,13 @@
 #ifndef MTLC_CAPI_INCLUDE_MTLC_INTRINSIC_H_
 #define MTLC_CAPI_INCLUDE_MTLC_INTRINSIC_H_
 
+#include "mtlc/base.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_INTRINSIC_NONE = 0,
   MTLC_INTRINSIC_GPU_LOCAL_ID_X,
   MTLC_INTRINSIC_GPU_LOCAL_ID_Y,

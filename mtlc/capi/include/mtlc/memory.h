@@ -4,11 +4,13 @@
 #ifndef MTLC_CAPI_INCLUDE_MTLC_MEMORY_H_
 #define MTLC_CAPI_INCLUDE_MTLC_MEMORY_H_
 
+#include "mtlc/base.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_ADDRESS_SPACE_DEFAULT = 0,
   MTLC_ADDRESS_SPACE_GENERIC,
   MTLC_ADDRESS_SPACE_GLOBAL,
@@ -17,7 +19,7 @@ typedef enum {
   MTLC_ADDRESS_SPACE_PRIVATE
 } MtlcAddressSpace;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_MEMORY_ORDER_DEFAULT = 0,
   MTLC_MEMORY_ORDER_RELAXED,
   MTLC_MEMORY_ORDER_ACQUIRE,
@@ -26,7 +28,7 @@ typedef enum {
   MTLC_MEMORY_ORDER_SEQ_CST
 } MtlcMemoryOrder;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_MEMORY_SCOPE_DEFAULT = 0,
   MTLC_MEMORY_SCOPE_WORK_ITEM,
   MTLC_MEMORY_SCOPE_SUBGROUP,
@@ -36,13 +38,13 @@ typedef enum {
 } MtlcMemoryScope;
 
 /* Bits, to be combined. */
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_MEMORY_REGION_NONE = 0,
   MTLC_MEMORY_REGION_WORKGROUP = 1u << 0,
   MTLC_MEMORY_REGION_GLOBAL = 1u << 1
 } MtlcMemoryRegion;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_ASYNC_CACHE_DEFAULT = 0,
   MTLC_ASYNC_CACHE_ALL,
   MTLC_ASYNC_CACHE_GLOBAL

@@ -7,6 +7,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "mtlc/base.h"
 #include "mtlc/memory.h"
 
 #ifdef __cplusplus
@@ -15,7 +16,7 @@ extern "C" {
 
 #define MTLC_TENSOR_MAX_RANK 5u
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_ELEMENT_INVALID = 0,
   MTLC_TENSOR_ELEMENT_FLOAT16,
   MTLC_TENSOR_ELEMENT_BFLOAT16,
@@ -37,26 +38,26 @@ typedef enum {
   MTLC_TENSOR_ELEMENT_INT32
 } MtlcTensorElement;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_LAYOUT_INVALID = 0,
   MTLC_TENSOR_LAYOUT_ROW_MAJOR,
   MTLC_TENSOR_LAYOUT_COLUMN_MAJOR
 } MtlcTensorLayout;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_MATH_MULTIPLY_ADD = 0,
   MTLC_TENSOR_MATH_XOR_POPCOUNT,
   MTLC_TENSOR_MATH_AND_POPCOUNT
 } MtlcTensorMathMode;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_SPARSITY_DENSE = 0,
   MTLC_TENSOR_SPARSITY_STRUCTURED_1_TO_2,
   MTLC_TENSOR_SPARSITY_STRUCTURED_2_TO_4,
   MTLC_TENSOR_SPARSITY_STRUCTURED_4_TO_8
 } MtlcTensorSparsity;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_ROUND_DEFAULT = 0,
   MTLC_TENSOR_ROUND_NEAREST_EVEN,
   MTLC_TENSOR_ROUND_TOWARD_ZERO,
@@ -64,45 +65,45 @@ typedef enum {
   MTLC_TENSOR_ROUND_UP
 } MtlcTensorRounding;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_OVERFLOW_WRAP = 0,
   MTLC_TENSOR_OVERFLOW_SATURATE_FINITE
 } MtlcTensorOverflow;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_SCALE_NONE = 0,
   MTLC_TENSOR_SCALE_PER_TENSOR,
   MTLC_TENSOR_SCALE_BLOCK_16,
   MTLC_TENSOR_SCALE_BLOCK_32
 } MtlcTensorScaleMode;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_PACKING_LOGICAL = 0,
   MTLC_TENSOR_PACKING_DENSE_SUBBYTE
 } MtlcTensorPacking;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_BIAS_NONE = 0,
   MTLC_TENSOR_BIAS_PER_ROW,
   MTLC_TENSOR_BIAS_PER_COLUMN,
   MTLC_TENSOR_BIAS_MATRIX
 } MtlcTensorBiasMode;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_ACTIVATION_IDENTITY = 0,
   MTLC_TENSOR_ACTIVATION_RELU,
   MTLC_TENSOR_ACTIVATION_CLAMP
 } MtlcTensorActivation;
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_TRANSFER_GLOBAL_TO_WORKGROUP = 0,
   MTLC_TENSOR_TRANSFER_WORKGROUP_TO_GLOBAL
 } MtlcTensorTransferDirection;
 
-typedef enum { MTLC_TENSOR_BOUNDS_ZERO = 0 } MtlcTensorBoundsMode;
+typedef enum MTLC_AS_INT { MTLC_TENSOR_BOUNDS_ZERO = 0 } MtlcTensorBoundsMode;
 
 /* Leading dimensions that are operands; bits to be combined. */
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TENSOR_RUNTIME_STRIDE_NONE = 0,
   MTLC_TENSOR_RUNTIME_STRIDE_A = 1u << 0,
   MTLC_TENSOR_RUNTIME_STRIDE_B = 1u << 1,

@@ -6,13 +6,14 @@
 
 #include <stddef.h>
 
+#include "mtlc/base.h"
 #include "mtlc/memory.h"
 
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-typedef enum {
+typedef enum MTLC_AS_INT {
   MTLC_TYPE_INT8,
   MTLC_TYPE_INT16,
   MTLC_TYPE_INT32,
