@@ -27,6 +27,8 @@ struct TargetOptions {
   std::string arch;                     // One that Target::accepts().
   std::vector<std::string> attributes;  // As -mattr= gives them: "+ptx88".
   bool lineInfo = false;                // -g
+  bool tensorReplay = false;            // --tensor-fallback=replay
+  unsigned tensorTupleBudget = 0;       // --tensor-tuple-budget; 0: the architecture's.
 };
 
 class Target {

@@ -87,6 +87,8 @@ void BlockRunner::collective(Lanes lanes, const Inst& inst) {
     case Opcode::SubgroupAny:
     case Opcode::SubgroupAll:
       return subgroupVote(lanes, inst);
+    case Opcode::SubgroupBarrier:
+      return orderTogether(lanes);
     case Opcode::TensorMma:
     case Opcode::TensorMatmul:
     case Opcode::TensorEpilogue:

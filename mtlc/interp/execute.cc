@@ -371,6 +371,7 @@ void BlockRunner::execute(Thread& thread, uint64_t quantum) {
       case Opcode::SubgroupReduce:
       case Opcode::SubgroupScanInclusive:
       case Opcode::SubgroupScanExclusive:
+      case Opcode::SubgroupBarrier:
       case Opcode::SubgroupBallot:
       case Opcode::SubgroupAny:
       case Opcode::SubgroupAll:

@@ -289,6 +289,7 @@ uint64_t uninitBits(const Inst& inst, const Reg& a, const Reg& b, const Reg& c) 
     case Opcode::SubgroupReduce:
     case Opcode::SubgroupScanInclusive:
     case Opcode::SubgroupScanExclusive:
+    case Opcode::SubgroupBarrier:
     case Opcode::SubgroupBallot:
     case Opcode::SubgroupAny:
     case Opcode::SubgroupAll:

@@ -51,7 +51,7 @@ LaunchState::LaunchState(const Program& program, Memory& memory, const LaunchSpe
   for (uint32_t index : program.reachableFrom(kernel)) {
     hasAsync |= program.function(index).hasAsync;
     hasAtomics |= program.function(index).hasAtomics;
-    hasClocks |= hasAtomics || program.function(index).hasTensors;
+    hasClocks |= hasAtomics || program.function(index).ordersSubgroups;
   }
   if (!checks(FaultKind::Race)) return;
   histories.reserve(memory.bufferCount());

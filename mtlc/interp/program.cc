@@ -216,7 +216,7 @@ Inst Program::decodeOp(FunctionCode& code, const ir::Operation& op) {
     case Form::AccCommit:
       inst.imm = code.operandSlots.size();
       for (unsigned i = 0; i < op.operandCount(); ++i) code.operandSlots.push_back(slot(i));
-      code.hasTensors = true;
+      code.ordersSubgroups = true;
       break;
     case Form::SubgroupIndex:
       setType(op.resultType());
@@ -235,7 +235,7 @@ Inst Program::decodeOp(FunctionCode& code, const ir::Operation& op) {
       setType(op.operand(0)->type());
       break;
     case Form::Barrier:
-      code.hasBarrier = true;
+      (op.opcode() == Opcode::Barrier ? code.hasBarrier : code.ordersSubgroups) = true;
       break;
     case Form::Call: {
       inst.imm = code.edges.size();

@@ -66,7 +66,7 @@ struct FunctionCode {
   // Itself, not through calls.
   bool hasBarrier = false;
   bool hasAtomics = false;  // Or fences.
-  bool hasTensors = false;
+  bool ordersSubgroups = false;  // Barriers of subgroups, tensor operations.
   bool hasAsync = false;
   const ir::Operation* hostOnly = nullptr;  // An operation of host code.
 };

@@ -137,6 +137,10 @@ void Builder::barrier(BarrierAttr attr) {
   insert({.opcode = Opcode::Barrier, .payload = barrierPayload(attr), .loc = loc_});
 }
 
+void Builder::subgroupBarrier(BarrierAttr attr) {
+  insert({.opcode = Opcode::SubgroupBarrier, .payload = barrierPayload(attr), .loc = loc_});
+}
+
 void Builder::fence(FenceAttr attr) {
   insert({.opcode = Opcode::Fence, .payload = fencePayload(attr), .loc = loc_});
 }

@@ -68,6 +68,7 @@ class Builder {
   Value* allocPrivate(Type elem, uint64_t count);
   Value* allocDynamic(Type elem);
   void barrier(BarrierAttr attr = {});
+  void subgroupBarrier(BarrierAttr attr = {});
   void fence(FenceAttr attr = {});
 
   Value* atomicLoad(Type elem, Value* ptr, AtomicAttr attr = {});

@@ -258,6 +258,7 @@ std::optional<uint64_t> foldOperation(Opcode opcode, Type from, Type to, uint8_t
     case Opcode::SubgroupReduce:
     case Opcode::SubgroupScanInclusive:
     case Opcode::SubgroupScanExclusive:
+    case Opcode::SubgroupBarrier:
     case Opcode::SubgroupBallot:
     case Opcode::SubgroupAny:
     case Opcode::SubgroupAll:

@@ -280,6 +280,13 @@ void AsmPrinter::printInst(const MachineInst& inst) {
       }
       break;
     }
+    case Shape::Operands:
+      text(typeSuffix(inst.type));
+      for (int i = 0; i < inst.sources; ++i) {
+        text(i == 0 ? " " : ", ");
+        operand(inst.src[i], inst.type);
+      }
+      break;
     case Shape::Setp:
       text(kCmpNames[inst.mod]);
       text(kBoolNames[static_cast<int>(inst.boolOp)]);

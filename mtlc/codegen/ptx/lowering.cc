@@ -513,6 +513,9 @@ void FunctionLowering::lowerOp(Operation& op) {
     case Opcode::SubgroupScanInclusive:
     case Opcode::SubgroupScanExclusive:
       return lowerReduce(op);
+    case Opcode::SubgroupBarrier:
+      append(MachineOp::BarWarpSync, PtxType::None, Opnd(), {warpMask_});
+      return;
     case Opcode::SubgroupBallot:
       return lowerBallot(op);
     case Opcode::SubgroupAny:

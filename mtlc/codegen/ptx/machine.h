@@ -51,6 +51,7 @@ enum class MachineOp : uint8_t {
 enum class Shape : uint8_t {
   Plain,        // [.ftz].type d, a, …;
   Bits,         // As Plain, with masks in hexadecimal.
+  Operands,     // .type a, …;
   Setp,         // .cmp[.and|.or].type p, a, b[, [!]q];
   PackHigh,     // .b32 d, {0, a};
   UnpackHigh,   // .b32 {a, d}, b;      a is a register nobody reads

@@ -48,6 +48,9 @@ bool FunctionLowering::scan() {
         case ir::Form::Launch:
           unlowered.push_back(&op);
           break;
+        case ir::Form::Barrier:
+          needsWarpMask_ |= op.opcode() == Opcode::SubgroupBarrier;
+          break;
         case ir::Form::SubgroupLane:
         case ir::Form::SubgroupReduce:
         case ir::Form::SubgroupBallot:
@@ -279,6 +282,7 @@ void FunctionLowering::needOp(Operation& op) {
     case Opcode::SubgroupReduce:
     case Opcode::SubgroupScanInclusive:
     case Opcode::SubgroupScanExclusive:
+    case Opcode::SubgroupBarrier:
     case Opcode::SubgroupBallot:
     case Opcode::SubgroupAny:
     case Opcode::SubgroupAll:

@@ -10,6 +10,7 @@
 #include "mtlc/codegen/target.h"
 #include "mtlc/ir/ir.h"
 #include "mtlc/support/diagnostics.h"
+#include "mtlc/transforms/remarks.h"
 #include "mtlc/transforms/target_info.h"
 
 namespace mtlc {
@@ -17,6 +18,11 @@ namespace mtlc {
 struct PtxOptions {
   PtxProfile profile;
   bool lineInfo = false;  // Emit .file and .loc.
+  // Tensor operations that the profile has no instructions for become scalar code; otherwise they
+  // are refused.
+  bool tensorReplay = false;
+  unsigned tensorTupleBudget = 0;  // 0: the architecture's; see tensor_legalize.h.
+  transforms::RemarkLog* remarks = nullptr;
 };
 
 // PTX text for all kernels of `module` and the functions they reach; the others are dropped. Equal

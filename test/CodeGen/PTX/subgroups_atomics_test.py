@@ -135,6 +135,41 @@ class Gpu(mtlc_testing.TestCase):
         for vote, model in [("any", lambda x: (x & 1).any()), ("all", lambda x: (x & 1).all())]:
             self.per_lane(odd + f"  %q1 = subgroup.{vote} %c\n  %r = zext %q1 : i1 to i32", "i32", model, np.uint32, values)
 
+    def test_barrier(self):
+        """Each lane passes its value on through workgroup memory: the barrier is all that orders it."""
+        body = """  %w = alloc.workgroup i32[160] : ptr<workgroup>
+  %lane = subgroup.local_id : i32
+  %v64 = zext %v : i32 to i64
+  %pa = ptr.add %a, %g x i32 : ptr<global>
+  %x = load i32, %pa : ptr<global>
+  %pw = ptr.add %w, %v64 x i32 : ptr<workgroup>
+  store i32, %x, %pw : ptr<workgroup>
+  subgroup.barrier {workgroup} acq_rel
+  %one = const 1 : i32
+  %zero = const 0 : i32
+  %first = cmp.eq %lane, %zero : i32
+  %step = select %first, %zero, %one : i32
+  %from = sub %v, %step : i32
+  %from64 = zext %from : i32 to i64
+  %pr = ptr.add %w, %from64 x i32 : ptr<workgroup>
+  %r = load i32, %pr : ptr<workgroup>
+  %po = ptr.add %o, %g x i32 : ptr<global>
+  store i32, %r, %po : ptr<global>"""
+        values = np.random.default_rng(7).integers(0, 1 << 32, 512, dtype=np.uint32)
+
+        def want(total, block):
+            index = np.arange(total)
+            thread = index % block
+            return {1: values[: total][np.where(thread % 32 == 0, index, index - 1)]}
+
+        self.run_all(body, "%a: ptr<global>, %o: ptr<global>",
+                     lambda total: [values[:total].copy(), Out(np.zeros(total, np.uint32))], want)  # fmt: skip
+        unordered = module(body.replace("  subgroup.barrier {workgroup} acq_rel\n", ""), "%a: ptr<global>, %o: ptr<global>")
+        for device in ["interp", "sim"]:
+            args = [values[:64].copy(), Out(np.zeros(64, np.uint32))]
+            with self.assertRaisesRegex(Exception, r"\[race\]"):
+                launch(unordered, "k", 1, (64, 1, 1), args, device=device, options=["--gpu-arch=sm_75"])
+
     def test_atomics(self):
         rng = np.random.default_rng(6)
         for bits in (32, 64):
