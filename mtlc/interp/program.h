@@ -65,7 +65,7 @@ struct FunctionCode {
   std::vector<uint32_t> operandSlots;
   // Itself, not through calls.
   bool hasBarrier = false;
-  bool hasAtomics = false;  // Or fences.
+  bool hasAtomics = false;       // Or fences.
   bool ordersSubgroups = false;  // Barriers of subgroups, tensor operations.
   bool hasAsync = false;
   const ir::Operation* hostOnly = nullptr;  // An operation of host code.
