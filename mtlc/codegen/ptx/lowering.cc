@@ -4,6 +4,7 @@
 
 #include "mtlc/codegen/ptx/match.h"
 #include "mtlc/transforms/expand_math.h"
+#include "mtlc/transforms/expand_narrow_float.h"
 
 namespace mtlc::ptx {
 
@@ -82,24 +83,6 @@ MachineInst& FunctionLowering::append(MachineOp op, PtxType type, Opnd dst,
   inst.dst = dst;
   inst.loc = loc_;
   for (Opnd source : sources) inst.src[inst.sources++] = source;
-  return inst;
-}
-
-MachineInst& FunctionLowering::appendGrouped(std::string spelling,
-                                             std::initializer_list<Group> groups, bool convergent) {
-  MachineInst& inst = append(MachineOp::Grouped, PtxType::U32, Opnd(), {});
-  inst.offset = static_cast<int32_t>(out_->grouped.size());
-  MachineGrouped& grouped = out_->grouped.emplace_back();
-  grouped.spelling = std::move(spelling);
-  grouped.firstGroup = static_cast<uint32_t>(out_->groups.size());
-  grouped.groupCount = static_cast<uint32_t>(groups.size());
-  grouped.convergent = convergent;
-  for (const Group& group : groups) {
-    grouped.dstGroups += group.isDestination ? 1 : 0;
-    out_->groups.push_back({group.kind, static_cast<uint32_t>(out_->operands.size()),
-                            static_cast<uint32_t>(group.operands.size()), group.offset});
-    out_->operands.insert(out_->operands.end(), group.operands.begin(), group.operands.end());
-  }
   return inst;
 }
 
@@ -203,6 +186,7 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
   layout_.compute(function);
   if (!scan()) {
     transforms::expandMath(function, &targetInfo_);
+    transforms::expandNarrowFloat(function, &targetInfo_);
     out.clear();
     layout_.compute(function);
     scan();

@@ -34,11 +34,13 @@ bool FunctionLowering::scan() {
         case ir::Form::Binary:
           if (op.info().has(ir::OpTrait::Math) && !targetInfo_.isNative(op)) return false;
           break;
+        case ir::Form::Encode:
+        case ir::Form::Decode:
+          if (!targetInfo_.isNative(op)) return false;
+          break;
         case ir::Form::AsyncCopy:
         case ir::Form::AsyncCommit:
         case ir::Form::AsyncWait:
-        case ir::Form::Encode:
-        case ir::Form::Decode:
         case ir::Form::Mma:
         case ir::Form::Epilogue:
         case ir::Form::Transfer:

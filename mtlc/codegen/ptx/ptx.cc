@@ -242,6 +242,7 @@ class PtxTarget : public Target {
 }  // namespace
 
 bool PtxTargetInfo::isNative(const Operation& op) const {
+  if (op.opcode() == Opcode::Encode || op.opcode() == Opcode::Decode) return false;
   if (!op.info().has(ir::OpTrait::Math)) return true;
   if ((op.fastMath() & ir::kApprox) == 0 || op.resultType() == ir::kF64) return false;
   return op.opcode() != Opcode::Tanh || profile_.has(PtxFeature::TanhApprox);
