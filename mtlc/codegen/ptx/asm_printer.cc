@@ -119,6 +119,9 @@ void MachineFunction::clear() {
   imms.clear();
   calls.clear();
   callArgs.clear();
+  grouped.clear();
+  groups.clear();
+  operands.clear();
   symbols.clear();
   usesArena = false;
 }
@@ -391,10 +394,50 @@ void AsmPrinter::printInst(const MachineInst& inst) {
     case Shape::Barrier:
       text(" 0");
       break;
+    case Shape::Grouped:
+      printGroups(inst);
+      break;
     case Shape::Call:
       break;
   }
   text(";\n");
+}
+
+void AsmPrinter::printGroups(const MachineInst& inst) {
+  const MachineGrouped& grouped = machine_->grouped[static_cast<size_t>(inst.offset)];
+  text(grouped.spelling);
+  for (uint32_t i = 0; i < grouped.groupCount; ++i) {
+    const OperandGroup& group = machine_->groups[grouped.firstGroup + i];
+    const Opnd* operands = machine_->operands.data() + group.first;
+    text(i == 0 ? " " : ", ");
+    auto list = [&](uint32_t from) {
+      body_ += '{';
+      for (uint32_t k = from; k < group.count; ++k) {
+        if (k != from) text(", ");
+        operand(operands[k], inst.type);
+      }
+      body_ += '}';
+    };
+    switch (group.kind) {
+      case OperandGroup::Kind::Plain:
+        operand(operands[0], inst.type);
+        break;
+      case OperandGroup::Kind::Vector:
+        list(0);
+        break;
+      case OperandGroup::Kind::Address:
+        if (group.count == 1) {
+          printAddress(operands[0], group.offset);
+          break;
+        }
+        printAddress(operands[0], group.offset);
+        body_.pop_back();
+        text(", ");
+        list(1);
+        body_ += ']';
+        break;
+    }
+  }
 }
 
 void AsmPrinter::printOrder(const MachineInst& inst) {
@@ -558,8 +601,15 @@ bool AsmPrinter::repeatsHead(uint32_t index) const {
   const MachineBlock& head = machine_->blocks[headIndex];
   if (head.term != Term::Branch || head.endInst - head.firstInst > kMaxHead) return false;
   for (uint32_t i = head.firstInst; i < head.endInst; ++i) {
-    MachineOp op = machine_->insts[i].op;
-    if (op == MachineOp::Call || op == MachineOp::BarSync) return false;
+    const MachineInst& inst = machine_->insts[i];
+    if (inst.op == MachineOp::Call || inst.op == MachineOp::BarSync ||
+        inst.op == MachineOp::BarWarpSync) {
+      return false;
+    }
+    if (inst.op == MachineOp::Grouped &&
+        machine_->grouped[static_cast<size_t>(inst.offset)].convergent) {
+      return false;
+    }
   }
   return !planBranch(headIndex, index + 1).awayCopies;
 }

@@ -39,6 +39,7 @@ class AsmPrinter {
   void printInst(const MachineInst& inst);
   void printOrder(const MachineInst& inst);
   void printCall(const MachineInst& inst);
+  void printGroups(const MachineInst& inst);
   void printAddress(Opnd base, int32_t offset);
   void printLoc(SourceLoc loc);
   void printTerminator(uint32_t index);

@@ -82,6 +82,15 @@ void Coalescer::collectUses(const MachineFunction& function) {
             note(function.callArgs[call.firstArg + a], b, position);
           }
         }
+        if (inst.op == MachineOp::Grouped) {
+          function.forEachGrouped(inst, [&](Opnd o, bool isDestination) {
+            if (!isDestination) {
+              note(o, b, position);
+            } else if (pass == 0 && o.isReg() && candidateOf_[o.index()] != kNone) {
+              definitions_[candidateOf_[o.index()]] = {b, position + 1};
+            }
+          });
+        }
         if (pass == 0 && inst.dst.isReg() && candidateOf_[inst.dst.index()] != kNone) {
           definitions_[candidateOf_[inst.dst.index()]] = {b, position + 1};
         }

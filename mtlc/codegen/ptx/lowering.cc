@@ -86,6 +86,24 @@ MachineInst& FunctionLowering::append(MachineOp op, PtxType type, Opnd dst,
   return inst;
 }
 
+MachineInst& FunctionLowering::appendGrouped(std::string spelling,
+                                             std::initializer_list<Group> groups, bool convergent) {
+  MachineInst& inst = append(MachineOp::Grouped, PtxType::U32, Opnd(), {});
+  inst.offset = static_cast<int32_t>(out_->grouped.size());
+  MachineGrouped& grouped = out_->grouped.emplace_back();
+  grouped.spelling = std::move(spelling);
+  grouped.firstGroup = static_cast<uint32_t>(out_->groups.size());
+  grouped.groupCount = static_cast<uint32_t>(groups.size());
+  grouped.convergent = convergent;
+  for (const Group& group : groups) {
+    grouped.dstGroups += group.isDestination ? 1 : 0;
+    out_->groups.push_back({group.kind, static_cast<uint32_t>(out_->operands.size()),
+                            static_cast<uint32_t>(group.operands.size()), group.offset});
+    out_->operands.insert(out_->operands.end(), group.operands.begin(), group.operands.end());
+  }
+  return inst;
+}
+
 Opnd FunctionLowering::emitCvt(Round round, PtxType to, PtxType from, RegClass cls, Opnd a) {
   Opnd dst = newReg(cls);
   MachineInst& inst = append(MachineOp::Cvt, to, dst, {a});

@@ -161,6 +161,29 @@ class FunctionLowering {
   }
   Opnd imm(uint64_t bits);
   MachineInst& append(MachineOp op, PtxType type, Opnd dst, std::initializer_list<Opnd> sources);
+  // Appends an instruction of many operands: begin with its spelling, then add its groups, those of
+  // the destinations first.
+  struct Group {
+    OperandGroup::Kind kind;
+    std::span<const Opnd> operands;
+    int32_t offset = 0;
+    bool isDestination = false;
+  };
+  static Group plain(const Opnd& o) { return {OperandGroup::Kind::Plain, {&o, 1}}; }
+  static Group vector(std::span<const Opnd> list) { return {OperandGroup::Kind::Vector, list}; }
+  // A vector, or its only element alone.
+  static Group vectorOrPlain(std::span<const Opnd> list) {
+    return {list.size() == 1 ? OperandGroup::Kind::Plain : OperandGroup::Kind::Vector, list};
+  }
+  static Group addressed(const Opnd& base, int32_t offset) {
+    return {OperandGroup::Kind::Address, {&base, 1}, offset};
+  }
+  static Group result(Group group) {
+    group.isDestination = true;
+    return group;
+  }
+  MachineInst& appendGrouped(std::string spelling, std::initializer_list<Group> groups,
+                             bool convergent = false);
   // Appends `op` into a new register.
   Opnd emit(MachineOp op, PtxType type, RegClass cls, std::initializer_list<Opnd> sources) {
     Opnd dst = newReg(cls);

@@ -66,6 +66,7 @@ enum class Shape : uint8_t {
   StoreRetval,  // .type [func_retval0], a;
   Barrier,      // 0;
   Call,
+  Grouped,  // The spelling and groups of MachineGrouped.
 };
 
 enum class CmpOp : uint8_t {
@@ -144,8 +145,9 @@ struct MachineInst {
   uint8_t sources = 0;
   Opnd dst;
   Opnd src[kMaxSources];  // Ld: address; St: address, value; Call: none (see MachineCall).
-  int32_t offset =
-      0;  // Ld, St: added to the address. LdParam: parameter number. Call: index into calls.
+  // Ld, St: added to the address. LdParam: parameter number. Call, Grouped: index into calls,
+  // grouped.
+  int32_t offset = 0;
   SourceLoc loc;
 };
 
@@ -181,6 +183,29 @@ struct MachineCall {
   uint32_t argCount;
 };
 
+// One comma-separated part of an instruction whose operands are vectors and addresses.
+struct OperandGroup {
+  enum class Kind : uint8_t {
+    Plain,    // a
+    Vector,   // {a, b, …}
+    Address,  // [a+offset]; with more operands [a+offset, {b, c, …}]
+  };
+  Kind kind = Kind::Plain;
+  uint32_t first = 0;  // In MachineFunction::operands.
+  uint32_t count = 0;
+  int32_t offset = 0;
+};
+
+// An instruction of any number of destinations and sources: the first groups are destinations, and
+// the rest is read. MachineInst::type is that of immediates.
+struct MachineGrouped {
+  std::string spelling;  // All up to the operands.
+  uint32_t firstGroup = 0;
+  uint32_t groupCount = 0;
+  uint32_t dstGroups = 0;
+  bool convergent = false;  // The warp executes it together.
+};
+
 // An array in .shared or .local storage; symbol 0 is the launch-sized arena.
 struct MachineSymbol {
   std::string name;
@@ -200,8 +225,23 @@ struct MachineFunction {
   std::vector<uint64_t> imms;
   std::vector<MachineCall> calls;
   std::vector<Opnd> callArgs;
+  std::vector<MachineGrouped> grouped;
+  std::vector<OperandGroup> groups;
+  std::vector<Opnd> operands;  // Of groups.
   std::vector<MachineSymbol> symbols;
   bool usesArena = false;  // Symbol 0 is.
+
+  // Calls `visit(operand, isDestination)` for every operand of a grouped instruction.
+  template <typename Visit>
+  void forEachGrouped(const MachineInst& inst, Visit visit) const {
+    const MachineGrouped& g = grouped[static_cast<size_t>(inst.offset)];
+    for (uint32_t i = 0; i < g.groupCount; ++i) {
+      const OperandGroup& group = groups[g.firstGroup + i];
+      for (uint32_t k = 0; k < group.count; ++k) {
+        visit(operands[group.first + k], i < g.dstGroups);
+      }
+    }
+  }
 
   // Keeps the storage.
   void clear();
