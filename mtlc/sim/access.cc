@@ -43,6 +43,8 @@ struct Resolver {
   const Instr& in;
   AccessKind kind;
   uint32_t bytes;
+  uint32_t align;
+  Space asked;
 
   bool fault(unsigned lane, MemFault what, Space space, uint64_t given) {
     memoryFault(w, in, lane, what, space, given, kind);
@@ -129,7 +131,6 @@ struct Resolver {
 
   bool lane(unsigned lane, LaneAccess& l) {
     uint64_t given = l.address[lane];
-    Space asked = in.space;
     uint64_t offset = given;
     Window window = Window::device;
     switch (asked) {
@@ -153,7 +154,7 @@ struct Resolver {
         window = Window::param;
         break;
     }
-    if ((given & (bytes - 1)) != 0) return fault(lane, MemFault::misaligned, asked, given);
+    if ((given & (align - 1)) != 0) return fault(lane, MemFault::misaligned, asked, given);
     Block& b = *w.block;
     switch (window) {
       case Window::shared:
@@ -210,9 +211,9 @@ void tell(Warp& w, const Access& a) {
 
 }  // namespace
 
-void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,
-                  LaneAccess& lanes) {
-  Resolver r{w, in, kind, bytes};
+void resolveQuietly(Warp& w, const Instr& in, Space asked, LaneMask mask, AccessKind kind,
+                    uint32_t bytes, LaneAccess& lanes) {
+  Resolver r{w, in, kind, bytes, bytes, asked};
   lanes.ok = 0;
   for (LaneMask m = mask; m != 0; m &= m - 1) {
     unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
@@ -224,6 +225,16 @@ void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint
       return;
     }
   }
+}
+
+bool resolveRange(Warp& w, const Instr& in, Space asked, unsigned lane, AccessKind kind,
+                  uint32_t bytes, uint32_t align, LaneAccess& lanes) {
+  Resolver r{w, in, kind, bytes, align, asked};
+  lanes.host[lane] = nullptr;
+  return r.lane(lane, lanes);
+}
+
+void observeLanes(Warp& w, const Instr& in, AccessKind kind, uint32_t bytes, LaneAccess& lanes) {
   if (!w.observed) return;
   // One event for each region.
   LaneMask left = lanes.ok;
@@ -240,6 +251,12 @@ void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint
     left &= ~a.mask;
     tell(w, a);
   }
+}
+
+void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,
+                  LaneAccess& lanes) {
+  resolveQuietly(w, in, in.space, mask, kind, bytes, lanes);
+  observeLanes(w, in, kind, bytes, lanes);
 }
 
 void observeWindow(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,

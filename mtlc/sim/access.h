@@ -23,6 +23,16 @@ struct LaneAccess {
 void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,
                   LaneAccess& lanes);
 
+// The same for addresses in `asked`, whatever the instruction's own space; tells nobody.
+void resolveQuietly(Warp& w, const Instr& in, Space asked, LaneMask mask, AccessKind kind,
+                    uint32_t bytes, LaneAccess& lanes);
+// Tells observers of the lanes in `lanes.ok`.
+void observeLanes(Warp& w, const Instr& in, AccessKind kind, uint32_t bytes, LaneAccess& lanes);
+// Any number of bytes from one lane's address, which is a multiple of `align`: as resolveQuietly,
+// but for the size. False after a fault.
+bool resolveRange(Warp& w, const Instr& in, Space asked, unsigned lane, AccessKind kind,
+                  uint32_t bytes, uint32_t align, LaneAccess& lanes);
+
 // Tells observers of an access whose lanes all lie in [begin, begin + size) at `base`;
 // `windowBegin` is added to the addresses of a window in the generic space. For callers that
 // resolved the addresses themselves.

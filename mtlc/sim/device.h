@@ -87,7 +87,15 @@ class Module {
   virtual const SourceManager& sources() const = 0;
 };
 
-enum class Checks : uint32_t { none = 0, mem = 1, init = 2, race = 4, sync = 8, all = 15 };
+enum class Checks : uint32_t {
+  none = 0,
+  mem = 1,
+  init = 2,
+  race = 4,
+  sync = 8,
+  async = 16,
+  all = 31
+};
 constexpr Checks operator|(Checks a, Checks b) {
   return static_cast<Checks>(static_cast<uint32_t>(a) | static_cast<uint32_t>(b));
 }

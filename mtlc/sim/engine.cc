@@ -4,6 +4,7 @@
 #include <cstring>
 #include <new>
 
+#include "mtlc/sim/async.h"
 #include "mtlc/sim/weak.h"
 
 namespace mtlc::sim {
@@ -229,6 +230,29 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         ++ip;
         break;
       }
+      case Op::async: {
+        LaneMask m = guarded(in);
+        if (kObserved && w.followed) {
+          for (Observer* o : launch.instructionObservers) o->instruction(w, in, m);
+        }
+        if (m != 0) {
+          AsyncStatus s = executeAsync(w, in, m);
+          if (s == AsyncStatus::stopped) {
+            count(ip + 1);
+            return WarpStatus::stopped;
+          }
+          if (s == AsyncStatus::waits) {
+            park(ip);
+            if (!load()) return WarpStatus::blocked;
+            break;
+          }
+          if constexpr (kObserved) {
+            for (Observer* o : launch.resultObservers) o->executed(w, in, m);
+          }
+        }
+        ++ip;
+        break;
+      }
       case Op::nop:
         ++ip;
         break;
@@ -411,6 +435,7 @@ BlockStatus runBlockAtRandom(Block& b) {
   uint64_t style = launch.config->seed;
   bool often = (nextRandom(style) & 1) != 0;
   for (uint32_t turns = 1 + nextRandom(b.random) % (often ? 2 : 16); turns != 0; --turns) {
+    if (b.async != nullptr) b.async->turn();
     std::array<uint8_t, kLanes> ready;
     uint32_t count = 0;
     bool any = false;
@@ -423,6 +448,7 @@ BlockStatus runBlockAtRandom(Block& b) {
       }
     }
     if (!any) {
+      if (b.async != nullptr) b.async->blockEnd();
       for (Observer* o : launch.observers) o->blockEnd(b);
       if (b.weak != nullptr) b.weak->blockEnd(b);
       return BlockStatus::done;
@@ -470,6 +496,7 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
   b.barriersInUse = false;
   b.nextWarp = 0;
   b.random = 0;
+  b.async.reset();
   if (launch.config->seed != 0) {
     uint64_t seed = launch.config->seed * 0x9e3779b97f4a7c15u + linear;
     nextRandom(seed);
@@ -527,6 +554,7 @@ BlockStatus runBlock(Block& b, uint32_t quantum) {
       --quantum;
     }
     if (!any) {
+      if (b.async != nullptr) b.async->blockEnd();
       for (Observer* o : launch.observers) o->blockEnd(b);
       return BlockStatus::done;
     }

@@ -15,6 +15,7 @@ namespace mtlc::sim {
 
 struct Allocation;
 struct Block;
+struct LaneCopies;
 struct Frame;
 struct LaunchState;
 struct Warp;
@@ -47,6 +48,18 @@ struct Access {
   uint8_t* host(unsigned lane) const { return base + lane * laneStride + offset(lane); }
   Order order() const { return static_cast<Order>(in.orderScope & 15); }
   Scope scope() const { return static_cast<Scope>(in.orderScope >> 4); }
+};
+
+// Bytes that an asynchronous copy moves in one piece; `fill` zeros behind `bytes` copied ones.
+struct Piece {
+  uint64_t to = 0;  // A device address, or an offset in shared memory.
+  uint64_t from = 0;
+  uint8_t* toHost = nullptr;
+  const uint8_t* fromHost = nullptr;
+  uint32_t bytes = 0;
+  uint32_t fill = 0;
+  Space toSpace = Space::shared;
+  Space fromSpace = Space::global;
 };
 
 enum class SyncKind : uint8_t {
@@ -104,6 +117,14 @@ class Observer {
   // free().
   virtual void allocated(const Allocation& /*heap*/, uint64_t /*offset*/, uint64_t /*bytes*/) {}
   virtual void exited(Warp&, const Instr&, LaneMask) {}
+
+  // ---- Asynchronous copies (async.h). Their reads of memory come as access() when they are
+  // issued. A cp.async was issued.
+  virtual void issued(Warp&, const LaneCopies&) {}
+  // Bytes have arrived, or are about to: those of both places are still the old ones.
+  virtual void landing(Block&, const Piece&) {}
+  // The lanes of `mask` waited for these copies of theirs, which have landed.
+  virtual void delivered(Warp&, const LaneCopies&, LaneMask /*mask*/) {}
 };
 
 }  // namespace mtlc::sim

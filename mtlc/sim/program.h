@@ -71,6 +71,7 @@ enum class Op : uint8_t {
   exit,  // guarded lanes leave
   trap,
   barrier,     // ext: BarrierSite
+  async,       // ext: AsyncSite
   collective,  // src[maskSource] names the lanes that take part; fn
   fence,
   yield,  // nanosleep
@@ -151,6 +152,32 @@ struct BarrierSite {
   Ref count = kNoRef;  // kNoRef: all threads of the block.
   Ref predicate = kNoRef;
   bool aligned = true;
+};
+
+// Asynchronous copies, mbarriers and proxy fences (async.h).
+enum class AsyncOp : uint8_t {
+  copy,        // cp.async
+  commit,      // cp.async.commit_group
+  waitGroup,   // cp.async.wait_group
+  waitAll,     // cp.async.wait_all
+  copyArrive,  // cp.async.mbarrier.arrive
+};
+
+struct AsyncAddress {
+  Ref base = kNoRef;
+  int64_t offset = 0;
+  Space space = Space::generic;
+};
+
+struct AsyncSite {
+  AsyncOp op = AsyncOp::copy;
+  AsyncAddress to, from, barrier;
+  uint32_t bytes = 0;      // copy: of the destination
+  uint32_t groups = 0;     // waits: groups that may stay under way
+  Ref amount = kNoRef;     // copy: bytes to read; others are zero
+  Ref ignore = kNoRef;     // copy: a predicate that makes all bytes zero
+  bool counted = false;    // copyArrive: the pending count goes up first
+  std::vector<Ref> reads;  // Every register that the instruction reads.
 };
 
 // A variable in shared memory, or in a frame (its offset counts from the frame's begin). Guard gaps
@@ -242,6 +269,7 @@ struct Program {
   std::vector<BranchTable> branchTables;
   std::vector<CallSite> calls;
   std::vector<BarrierSite> barriers;
+  std::vector<AsyncSite> asyncs;
   std::vector<Ref> operandLists;  // Vector operands, see Instr::ext.
 
   // Constant columns, already spread over the lanes.

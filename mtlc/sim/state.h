@@ -40,6 +40,7 @@ enum class GroupState : uint8_t {
   atCollective,  // Waits for the other lanes its mask names.
   atBarrier,     // Reached an aligned barrier; waits for the rest of the warp before it arrives.
   inBarrier,     // Arrived; waits for completion of barrier `barrier`.
+  polling,       // Looked at an mbarrier in vain; looks again soon, see mbarrier.h.
 };
 
 // Lanes that execute together.
@@ -49,12 +50,14 @@ struct Group {
   Frame* frame = nullptr;
   GroupState state = GroupState::runnable;
   uint32_t barrier = 0;
+  uint32_t patience = 0;  // polling: turns of the warp until it looks again; else: see mbarrier.h
   uint64_t lastRun = 0;
 };
 
 struct Block;
 struct LaunchState;
 class WeakMemory;
+class AsyncState;
 
 // The next number of the generator with this state (an LCG with permuted output, after
 // M. E. O'Neill's PCG family). Any state does.
@@ -158,6 +161,7 @@ struct Block {
   uint32_t nextWarp = 0;
   uint64_t random = 0;  // State of the block's generator; 0 when scheduling is not random.
   WeakMemory* weak = nullptr;
+  std::shared_ptr<AsyncState> async;  // From the first instruction of async.h on.
   std::array<void*, kObserverSlots> observerData{};
 
   std::array<uint32_t, 3> threadId(uint32_t linearThread) const {

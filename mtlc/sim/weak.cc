@@ -473,6 +473,18 @@ void WeakMemory::barrierWait(Warp& w, LaneMask mask, uint32_t id) {
   }
 }
 
+void WeakMemory::written(const Block& block, Space space, uint64_t at, uint64_t bytes) {
+  if (bytes == 0) return;
+  BlockState& b = state(block);
+  bool shared = space == Space::shared;
+  Granules& granules = shared ? b.shared : device_;
+  Key first = shared ? kSharedKey | uint64_t{b.id} << 20 | at : at;
+  for (Key g = first >> 3; g <= (first + bytes - 1) >> 3; ++g) {
+    auto it = granules.find(g);
+    if (it != granules.end()) changeSize(it->second, it->second.size);
+  }
+}
+
 void WeakMemory::barrierReset(const Block& b, uint32_t id) { state(b).barriers[id] = View{}; }
 
 }  // namespace mtlc::sim

@@ -37,6 +37,8 @@ class WeakMemory {
   void barrierArrive(Warp& w, LaneMask mask, uint32_t id);
   void barrierWait(Warp& w, LaneMask mask, uint32_t id);
   void barrierReset(const Block& b, uint32_t id);
+  // Bytes in global or shared memory changed in another way: everybody sees the newest ones.
+  void written(const Block& b, Space space, uint64_t at, uint64_t bytes);
 
  private:
   using Key = uint64_t;   // Of a location: device address, or block and offset in shared memory.

@@ -23,6 +23,7 @@ sim::Checks simChecks(CheckMask mask) {
   if (mask & checkBit(FaultKind::Init)) checks = checks | sim::Checks::init;
   if (mask & checkBit(FaultKind::Race)) checks = checks | sim::Checks::race;
   if (mask & checkBit(FaultKind::Sync)) checks = checks | sim::Checks::sync;
+  if (mask & checkBit(FaultKind::Async)) checks = checks | sim::Checks::async;
   return checks;
 }
 

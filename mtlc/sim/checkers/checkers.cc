@@ -9,6 +9,7 @@ std::vector<std::unique_ptr<Observer>> makeCheckers(const LaunchConfig& config) 
   if (has(config.checks, Checks::init)) out.push_back(makeInitChecker());
   if (has(config.checks, Checks::race)) out.push_back(makeRaceChecker());
   if (has(config.checks, Checks::sync)) out.push_back(makeSyncChecker());
+  if (has(config.checks, Checks::async)) out.push_back(makeAsyncChecker());
   return out;
 }
 

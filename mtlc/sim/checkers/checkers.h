@@ -12,7 +12,7 @@
 namespace mtlc::sim {
 
 // Which of Warp::observerData and Block::observerData a checker uses.
-enum class ObserverSlot : uint8_t { init, race, sync };
+enum class ObserverSlot : uint8_t { init, race, sync, async };
 
 // Follows uninitialised bits through registers and memory and reports where they decide something.
 std::unique_ptr<Observer> makeInitChecker();
@@ -21,6 +21,9 @@ std::unique_ptr<Observer> makeRaceChecker();
 // Finds barriers and collectives that not all lanes reach, and shuffles from lanes that are not
 // there.
 std::unique_ptr<Observer> makeSyncChecker();
+
+// Finds asynchronous copies that are used, or disturbed, before somebody waited for them.
+std::unique_ptr<Observer> makeAsyncChecker();
 
 }  // namespace mtlc::sim
 

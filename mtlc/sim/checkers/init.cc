@@ -136,7 +136,29 @@ class InitChecker : public Observer {
     settle(w);
   }
 
+  void landing(Block& b, const Piece& p) override {
+    auto shadowAt = [&](Space space, uint64_t address, uint64_t bytes, bool create) -> uint8_t* {
+      if (space == Space::shared) return blockShadow(b).shared.data() + address;
+      if (space != Space::global) return nullptr;
+      Allocation* a = launch_->memory->find(address, bytes);
+      if (a == nullptr) return nullptr;
+      if (a->undefined == nullptr && create) a->makeDefinedShadow();
+      return a->undefined == nullptr ? nullptr : a->undefined.get() + (address - a->begin);
+    };
+    const uint8_t* from = p.bytes == 0 ? nullptr : shadowAt(p.fromSpace, p.from, p.bytes, false);
+    if (from != nullptr && allZero(from, p.bytes)) from = nullptr;
+    uint8_t* to = shadowAt(p.toSpace, p.to, uint64_t{p.bytes} + p.fill, from != nullptr);
+    if (to == nullptr) return;
+    if (from != nullptr) {
+      std::memmove(to, from, p.bytes);
+    } else {
+      std::memset(to, 0, p.bytes);
+    }
+    std::memset(to + p.bytes, 0, p.fill);
+  }
+
   void access(Warp& w, const Access& a) override {
+    if (a.in.op == Op::async) return;  // What it copies, landing() tells.
     switch (a.kind) {
       case AccessKind::load:
         load(w, a);
@@ -234,6 +256,12 @@ class InitChecker : public Observer {
       case Op::memory:
         addresses(w, in, mask);
         return;
+      case Op::async:
+        for (Ref r : w.block->program->asyncs[in.ext].reads) {
+          decideOn(w, in, r, mask, "an asynchronous operation");
+        }
+        define(w, in.dst, mask);
+        return;
       case Op::branchTable:
         decideOn(w, in, in.src[0], mask, "a branch");
         return;
@@ -252,9 +280,10 @@ class InitChecker : public Observer {
   }
 
   static WarpShadow& shadow(Warp& w) { return *static_cast<WarpShadow*>(w.observerData[kSlot]); }
-  static BlockShadow& blockShadow(Warp& w) {
-    return *static_cast<BlockShadow*>(w.block->observerData[kSlot]);
+  static BlockShadow& blockShadow(Block& b) {
+    return *static_cast<BlockShadow*>(b.observerData[kSlot]);
   }
+  static BlockShadow& blockShadow(Warp& w) { return blockShadow(*w.block); }
   static uint8_t* localShadow(Warp& w, unsigned lane) {
     return blockShadow(w).local.data() + size_t{w.index * kLanes + lane} * w.block->localStride;
   }

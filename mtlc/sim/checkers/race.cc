@@ -19,6 +19,7 @@
 #include <cstring>
 #include <unordered_map>
 
+#include "mtlc/sim/async.h"
 #include "mtlc/sim/checkers/checkers.h"
 #include "mtlc/sim/checkers/race_cells.h"
 #include "mtlc/sim/checkers/race_scan.h"
@@ -173,6 +174,22 @@ class RaceChecker : public Observer {
         for (; piece != 0; --piece, ++lane) laneAccess(w, a, cells, s, perLane, lane);
       }
     }
+  }
+
+  // Copies to shared memory: at their issue, nothing may be unordered with them; afterwards only
+  // the thread that waited for them, and who comes after it, may use the bytes.
+  void issued(Warp& w, const LaneCopies& c) override {
+    copied(w, c, c.lanes, [&](const Access& a, Cells& cells, const ScanAccess& s, unsigned lane) {
+      eachCell(a, cells, lane, [&](const CellRun& run) {
+        checkWrite(w, a, run, s, lane);
+        checkRead(w, a, run, s, lane);
+      });
+    });
+  }
+  void delivered(Warp& w, const LaneCopies& c, LaneMask mask) override {
+    copied(w, c, mask, [&](const Access& a, Cells& cells, const ScanAccess& s, unsigned lane) {
+      eachCell(a, cells, lane, [&](const CellRun& run) { recordWrite(run, s, lane); });
+    });
   }
 
   void allocated(const Allocation& heap, uint64_t offset, uint64_t bytes) override {
@@ -508,7 +525,7 @@ class RaceChecker : public Observer {
   // Whether the bytes that `lane` stores into the granule are there already, or are what lane
   // `other` of the same instruction stores.
   bool sameValue(Warp& w, const Access& a, unsigned lane, unsigned other, bool sameInstruction) {
-    if (a.kind != AccessKind::store) return false;
+    if (a.kind != AccessKind::store || a.in.op == Op::async) return false;
     const Ref* list =
         a.in.count == 1 ? &a.in.src[1] : w.block->program->operandLists.data() + a.in.ext;
     bool inMemory = true, inOther = sameInstruction && (a.mask >> other & 1) != 0 &&
@@ -555,10 +572,41 @@ class RaceChecker : public Observer {
       } else {
         checkWrite(w, a, c, s, lane);
         checkRead(w, a, c, s, lane);
-        *c.writeTag = s.tag;
-        *c.writeInfo = s.info | uint64_t{lane} << kLaneShift;
-        *c.readTag = 0;
+        recordWrite(c, s, lane);
       }
+    }
+  }
+
+  static void recordWrite(const CellRun& c, const ScanAccess& s, unsigned lane) {
+    *c.writeTag = s.tag;
+    *c.writeInfo = s.info | uint64_t{lane} << kLaneShift;
+    *c.readTag = 0;
+  }
+
+  // The lanes of `mask` as stores of their threads; `visit` is called for each.
+  template <typename Visit>
+  void copied(Warp& w, const LaneCopies& c, LaneMask mask, Visit visit) {
+    Cells& cells = blockClock(*w.block).shared;
+    if ((1u << cells.shift()) > c.bytes) cells.refine(c.bytes);
+    if (!cells.pending.empty()) replay(cells, true);
+    cells.written = true;
+    uint64_t addresses[kLanes];
+    Access a{
+        *c.in,     mask, AccessKind::store,    Space::shared,   c.bytes, AccessPattern::scattered,
+        addresses, 0,    w.block->sharedBytes, w.block->shared, 0,       nullptr};
+    ScanAccess s = scanOf(w, a, 0);
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      addresses[lane] = c.pieces[lane].to;
+      visit(a, cells, s, lane);
+    }
+  }
+
+  template <typename Visit>
+  static void eachCell(const Access& a, Cells& cells, unsigned lane, Visit visit) {
+    for (uint64_t at = 0; at < a.bytes; at += uint64_t{1} << cells.shift()) {
+      size_t available;
+      visit(cells.at(a.offset(lane) + at, available, true, true));
     }
   }
 

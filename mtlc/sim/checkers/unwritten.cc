@@ -179,6 +179,10 @@ class Analysis {
       case Op::branchTable:
         use(in.src[0]);
         return;
+      case Op::async:
+        for (Ref r : p_.asyncs[in.ext].reads) use(r);
+        define(in.dst);
+        return;
       case Op::call: {
         const CallSite& site = p_.calls[in.ext];
         use(site.callee);

@@ -21,7 +21,7 @@ enum class Family : uint8_t {
 enum class FamilyKind : uint8_t { lane, memory, collective, control };
 FamilyKind familyKind(Family f);
 
-enum class OperandRole : uint8_t { dest, source, integer, memory, address, vector };
+enum class OperandRole : uint8_t { dest, source, integer, memory, address, vector, tensor };
 
 // One operand of a form, see the head of instructions.def.
 struct OperandSpec {
@@ -40,7 +40,7 @@ struct OperandSpec {
 };
 
 inline constexpr size_t kMaxModifiers = 16;
-inline constexpr size_t kMaxOperands = 6;
+inline constexpr size_t kMaxOperands = 8;
 
 // A place in a pattern: one of `choices`, or nothing when optional.
 struct PatternSlot {
@@ -66,7 +66,7 @@ struct Form {
   uint8_t count = 0;
   std::array<Mod, kMaxModifiers> mods{};
   std::array<Type, 3> types{};  // The type modifiers in order; Mod::none where there are fewer.
-  std::bitset<256> set;
+  std::bitset<512> set;
 
   bool has(Mod m) const { return set[static_cast<size_t>(m)]; }
   // The first of `from` that the form has, or Mod::none.

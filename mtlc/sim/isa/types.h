@@ -12,7 +12,7 @@ namespace mtlc::sim {
 enum class TypeClass : uint8_t { predicate, bits, unsignedInt, signedInt, floating, packed };
 
 // A word after a dot of an opcode: first the types, then the other modifiers.
-enum class Mod : uint8_t {
+enum class Mod : uint16_t {
   none,
 #define SIM_TYPE(name, bits, cls) name,
 #include "mtlc/sim/isa/types.def"
@@ -21,7 +21,9 @@ enum class Mod : uint8_t {
 #include "mtlc/sim/isa/modifiers.def"
   count
 };
-static_assert(static_cast<int>(Mod::count) < 256);
+static_assert(static_cast<int>(Mod::count) <= 512);
+// Some lane functions keep modifiers up to this one in eight bits.
+static_assert(static_cast<int>(Mod::popc) < 256);
 
 // Types are the modifiers up to lastType.
 using Type = Mod;

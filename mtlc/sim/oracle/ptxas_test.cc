@@ -124,6 +124,8 @@ std::string writtenControl(const Form& f) {
       return text + " " + registerOf(t, 1) + ", " + registerOf(t, 2) + ";";
     case Family::fence:
       return text + ";";
+    case Family::copyAsync:
+      return text + " [%rd8], [%rd7], 16" + (f.has(Mod::l2CacheHint) ? ", %rd4;" : ";");
     case Family::atom:
     case Family::red:
       if (f.row->family == Family::atom) text += " " + vectorOf(t, f, 0) + ",";

@@ -165,6 +165,11 @@ class FunctionDecoder {
   bool callInstruction(const Instruction& in, const Form& form);
   bool callValues(const std::vector<Operand>& operands, const std::vector<FormalValue>& formals,
                   bool results, SourceLoc loc, std::vector<CallValue>& out);
+  // decoder_async.cc
+  bool asyncAddress(const Operand& o, Space asked, AsyncAddress& out);
+  bool asyncInstruction(const Instruction& in, const Form& form);
+  bool copyInstruction(const Instruction& in, const Form& form, AsyncSite& site);
+  void emitAsync(AsyncSite site, Ref dst = kNoRef);
   bool simpleControl(const Instruction& in, const Form& form);
   void memoryOrder(const Form& form, Instr& out);
   bool vectorRegisters(const Operand& o, unsigned count, Type type, bool dest,

@@ -95,6 +95,8 @@ const Form* FunctionDecoder::matchForm(const Instruction& in) {
           (n.with != Mod::none && !form.has(n.with))) {
         continue;
       }
+      // ptxas takes this one from the start.
+      if (n.word == Mod::sharedCta && row->family == Family::copyAsync) continue;
       ptx = std::max<unsigned>(ptx, n.ptx);
       sm = std::max<unsigned>(sm, n.sm);
     }
@@ -203,6 +205,11 @@ void FunctionDecoder::instruction(const Instruction& in) {
     case Family::nanosleep:
     case Family::prefetch:
       simpleControl(in, *form);
+      break;
+    case Family::copyAsync:
+    case Family::copyCommit:
+    case Family::copyWait:
+      asyncInstruction(in, *form);
       break;
     case Family::shflSync:
     case Family::voteSync:

@@ -47,6 +47,7 @@ std::string repeated(std::string_view text, int count) {
 std::vector<Case> cases() {
   constexpr std::string_view kFunction = ".visible .func f(.param .b32 x)\n{\nret;\n}";
   return {
+      {DiagId::PtxCopySize, inKernel("cp.async.ca.shared.global [%r0], [%rd0], `3;")},
       {DiagId::PtxExpected, "`.global .u32 x;"},
       {DiagId::PtxExpected, inModule(".global .u32 x `y;")},
       {DiagId::PtxExpected, inModule(".func f()\n{\nret;") + "`"},
