@@ -38,6 +38,7 @@ struct Chain {
   Updates updates;
   std::optional<ir::MmaDesc> arithmetic;  // Of the last product, where known.
   bool held = false;                      // Between tensor.acc.begin and its commit.
+  bool staged = false;                    // Has a handoff of a stage among its gaps.
   Blocked blocked;                        // Nothing can be added any more.
 };
 
@@ -113,17 +114,19 @@ class BlockJoiner {
     Chain* chain = find(op.slot(Slot::D));
     Blocked why;
     const bool goesOn = chain && !chain->held && accumulates(op);
+    bool sawStage = false;
     if (goesOn) {
       why = continues(op, chain->home);
       if (!why && chain->arithmetic && isMma && !sameArithmetic(*chain->arithmetic, op.mmaDesc())) {
         why = {Obstacle::Arithmetic, &op};
       }
       if (!why) why = chain->blocked;
+      if (chain->gap.sawStage()) chain->staged = sawStage = true;
       if (!why) why = chain->gap.update();
     }
     if (!why && isMma) why = mayBeStep(op);
     // A sum in a narrower format is worth a word only where it is added to again.
-    if (why && (goesOn || why.why == Obstacle::ReadsHome)) missed(why);
+    if (why && (goesOn || why.why == Obstacle::ReadsHome) && isConcern(sawStage)) missed(why);
     const bool mayStart = !isMma || !mayBeStep(op);
     if (!goesOn || why) {
       if (!mayStart) {
@@ -149,6 +152,9 @@ class BlockJoiner {
     chain->updates.push_back(&op);
   }
 
+  // tensor-pipeline leaves what has no stages to tensor-chain.
+  bool isConcern(bool staged) const { return !rules_.stagedOnly || staged; }
+
   void missed(const Blocked& why) {
     if (context_.wantsRemarks()) {
       context_.remark(rules_.missed, *why.op->function(), why.op->loc(), {describe(why)});
@@ -157,7 +163,7 @@ class BlockJoiner {
 
   bool rewrite(Chain& chain) {
     const unsigned joins = countJoins(chain.updates);
-    if (joins == 0) return false;
+    if (joins == 0 || !isConcern(chain.staged)) return false;
     if (context_.wantsRemarks()) {
       context_.remark(rules_.applied, *chain.updates[0]->function(), chain.updates[0]->loc(),
                       {joins});
@@ -173,6 +179,8 @@ class BlockJoiner {
   std::vector<std::unique_ptr<Chain>> open_, done_;
 };
 
+}  // namespace
+
 bool hasProducts(const ir::Function& function) {
   for (Block& block : function.blocks()) {
     for (Operation& op : block.ops()) {
@@ -182,8 +190,6 @@ bool hasProducts(const ir::Function& function) {
   return false;
 }
 
-}  // namespace
-
 bool joinBlock(Block& block, const ChainRules& rules, PassContext& context, TileHomes& homes) {
   return BlockJoiner(rules, context, homes).run(block);
 }
@@ -191,7 +197,7 @@ bool joinBlock(Block& block, const ChainRules& rules, PassContext& context, Tile
 Change runTensorChain(ir::Function& unit, PassContext& context) {
   if (!hasProducts(unit)) return Change::None;
   constexpr ChainRules kRules{Between::Registers, RemarkId::ChainMade, RemarkId::ChainMissed,
-                              Stat::UpdatesChained};
+                              Stat::UpdatesChained, false};
   TileHomes homes(unit);
   bool changed = false;
   for (Block& block : unit.blocks()) changed |= joinBlock(block, kRules, context, homes);

@@ -14,7 +14,11 @@ struct ChainRules {
   RemarkId applied;  // %0: how often it goes through memory no more.
   RemarkId missed;   // %0: what is in the way.
   Stat joins;
+  bool stagedOnly;  // Leave alone what has no stages between updates.
 };
+
+// The function has something that these passes could change. One walk.
+bool hasProducts(const ir::Function& function);
 
 // Makes one tile of updates of the same home that may go on in one, and tells of those that may
 // not. Linear, with a bound on the accumulators that are followed at a time. True if it changed

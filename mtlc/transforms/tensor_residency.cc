@@ -169,6 +169,7 @@ Blocked Gap::pass(const Operation& op) {
 
 Blocked Gap::passWait(const Operation& op) {
   if (between_ == Between::Registers) return {Obstacle::Synchronises, &op};
+  sawStage_ = true;
   // A copy that is under way at the next update neither reads nor writes what that updates: nobody
   // may write a source or touch a destination before the wait (docs/ir.md §6). One that this wait
   // is for might.
@@ -182,6 +183,7 @@ Blocked Gap::passWait(const Operation& op) {
 Blocked Gap::passBarrier(const Operation& op) {
   const ir::BarrierAttr b = op.barrier();
   if (between_ == Between::Registers) return {Obstacle::Synchronises, &op};
+  sawStage_ = true;
   const bool strong = (b.order == ir::MemoryOrder::AcqRel || b.order == ir::MemoryOrder::SeqCst) &&
                       (b.regions & ir::kRegionWorkgroup) != 0;
   if (waited_ && !strong) return {Obstacle::WeakBarrier, &op};
@@ -190,7 +192,6 @@ Blocked Gap::passBarrier(const Operation& op) {
     if (!waited_) return {Obstacle::Unstaged, &op};
     ordered_ = &op;
   }
-  if (waited_) sawStage_ = true;
   waited_ = nullptr;
   return {};
 }
@@ -224,6 +225,7 @@ Blocked Gap::update() {
   if (waited_) return {Obstacle::Unpublished, waited_};
   copies_.clear();
   ordered_ = nullptr;
+  sawStage_ = false;
   return {};
 }
 

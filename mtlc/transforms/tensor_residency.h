@@ -78,6 +78,9 @@ class Gap {
   // No update follows: a copy that is not known to be apart from the home is an obstacle, and so is
   // a wait or barrier after which others may look at it.
   Blocked end() const;
+  // A barrier for the accumulator's memory since the last update.
+  const ir::Operation* ordered() const { return ordered_; }
+  // Since the last update a wait or a barrier was looked at, as part of a stage.
   bool sawStage() const { return sawStage_; }
 
  private:
