@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "mtlc/codegen/ptx/match.h"
+#include "mtlc/codegen/ptx/tensor_lowering.h"
 #include "mtlc/transforms/expand_math.h"
 #include "mtlc/transforms/expand_narrow_float.h"
 
@@ -13,6 +14,11 @@ using ir::Operation;
 using ir::Type;
 using ir::TypeKind;
 using ir::Value;
+
+FunctionLowering::FunctionLowering(const PtxOptions& options, const UniformBranches& uniform,
+                                   DiagnosticEngine& diags)
+    : profile_(options.profile), targetInfo_(options.profile), diags_(diags), uniform_(uniform) {}
+FunctionLowering::~FunctionLowering() = default;
 
 // ---- Types ----
 
@@ -209,6 +215,12 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
     layout_.compute(function);
     scan();
   }
+  tensor_.reset();
+  if (hasTiles_) {
+    tensor_ = std::make_unique<TensorLowering>(*this);
+    if (!tensor_->prepare(function, diags_)) return;
+    order_.compute(function, layout_.order(), tensor_->regions(), uniform_);
+  }
   collectNeeds();
   for (Opnd& s : special_) s = Opnd();
 
@@ -219,6 +231,10 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
     if (block->isEntry()) continue;
     for (Value* arg : block->args()) {
       if (!arg->hasUses()) continue;
+      if (arg->type().kind() == TypeKind::Tile) {
+        for (Opnd part : tensor_->makeArg(arg)) out.blockArgs.push_back(part.index());
+        continue;
+      }
       ValueInfo& i = info(arg);
       i.opnd = newReg(classOf(arg->type()));
       Type type = arg->type();
@@ -240,9 +256,14 @@ void FunctionLowering::lowerBlock(ir::Block& block, uint32_t index) {
   if (inEntry_) {
     lowerParams();
     if (needsWarpMask_) computeWarpMask();
+    if (tensor_ != nullptr && tensor_->usesLanes()) tensor_->computeLanes();
   }
+  if (tensor_ != nullptr) order_.enterBlock(index);
   for (Operation& op : block.ops()) {
     loc_ = op.loc();
+    if (tensor_ != nullptr && order_.before(op)) {
+      append(MachineOp::BarWarpSync, PtxType::None, Opnd(), {imm(0xFFFFFFFF)});
+    }
     if (op.isTerminator()) {
       lowerTerminator(op, machine);
       break;
@@ -316,6 +337,11 @@ void FunctionLowering::lowerEdge(const ir::Successor& successor, MachineEdge& ed
     Value* arg = target->arg(a);
     if (!arg->hasUses()) continue;
     const Value* passed = successor.owner()->successorArg(successor.index(), a);
+    if (arg->type().kind() == TypeKind::Tile) {
+      const std::span<const Opnd> to = tensor_->parts(arg), from = tensor_->parts(passed);
+      for (size_t i = 0; i < to.size(); ++i) out_->copies.push_back({to[i].index(), from[i]});
+      continue;
+    }
     const ValueInfo& to = info(arg);
     Opnd source = use(passed);
     if ((to.state & kExtBoth) != 0) {
@@ -550,15 +576,16 @@ void FunctionLowering::lowerOp(Operation& op) {
     case Opcode::TensorMatmul:
     case Opcode::TensorEpilogue:
     case Opcode::TensorTransfer:
-    case Opcode::TensorAccBegin:
-    case Opcode::TensorAccMma:
-    case Opcode::TensorAccEpilogue:
-    case Opcode::TensorAccCommit:
     case Opcode::FuncAddr:
     case Opcode::CallIndirect:
     case Opcode::Launch:
     case Opcode::LaunchStatus:
       return;  // Refused by scan().
+    case Opcode::TensorAccBegin:
+    case Opcode::TensorAccMma:
+    case Opcode::TensorAccEpilogue:
+    case Opcode::TensorAccCommit:
+      return tensor_->lower(op);
     case Opcode::Barrier:
       append(MachineOp::BarSync, PtxType::None, Opnd(), {});
       return;

@@ -13,6 +13,8 @@
 #define MTLC_CODEGEN_PTX_LOWERING_H_
 
 #include <cstdint>
+#include <initializer_list>
+#include <memory>
 #include <span>
 #include <string>
 #include <vector>
@@ -20,6 +22,7 @@
 #include "mtlc/codegen/ptx/layout.h"
 #include "mtlc/codegen/ptx/machine.h"
 #include "mtlc/codegen/ptx/ptx.h"
+#include "mtlc/codegen/ptx/tensor_order.h"
 #include "mtlc/ir/ir.h"
 #include "mtlc/support/diagnostics.h"
 
@@ -34,16 +37,21 @@ enum ExtMask : uint8_t {
   kExtSame = 4,  // As a demand: one of the two, the same as that of another operand (cmp.eq).
 };
 
+class TensorLowering;
+
 class FunctionLowering {
  public:
-  FunctionLowering(const PtxOptions& options, DiagnosticEngine& diags)
-      : profile_(options.profile), targetInfo_(options.profile), diags_(diags) {}
+  // `uniform` are the branches of functions with tiles; it has to live as long.
+  FunctionLowering(const PtxOptions& options, const UniformBranches& uniform,
+                   DiagnosticEngine& diags);
+  ~FunctionLowering();
 
   // Fills `out`. `symbolPrefix` is the function's PTX name; symbols of its arrays start with it.
   // Writes the scratch fields of the function's values, operations and blocks.
   void lower(ir::Function& function, std::string_view symbolPrefix, MachineFunction& out);
 
  private:
+  friend class TensorLowering;
   struct ValueInfo {
     Opnd opnd;
     uint32_t uses = 0;  // By emitted operations, as a register or immediate.
@@ -242,6 +250,11 @@ class FunctionLowering {
   // The lanes of the warp that exist, and how many: of functions with subgroup operations.
   bool needsWarpMask_ = false;
   Opnd warpMask_, warpLanes_;
+  // Of functions with tiles; otherwise nullptr.
+  std::unique_ptr<TensorLowering> tensor_;
+  bool hasTiles_ = false;
+  const UniformBranches& uniform_;
+  TensorOrder order_;
 };
 
 }  // namespace mtlc::ptx

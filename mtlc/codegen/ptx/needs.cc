@@ -2,6 +2,7 @@
 
 #include "mtlc/codegen/ptx/lowering.h"
 #include "mtlc/codegen/ptx/match.h"
+#include "mtlc/codegen/ptx/tensor_lowering.h"
 
 namespace mtlc::ptx {
 
@@ -19,6 +20,7 @@ bool FunctionLowering::scan() {
   out_->symbols.emplace_back();  // The launch-sized arena.
   workgroupBytes_ = privateBytes_ = 0;
   needsWarpMask_ = false;
+  hasTiles_ = false;
   std::vector<const Operation*> unlowered;
   uint32_t next = 0;
   for (ir::Block* block : layout_.order()) {
@@ -43,8 +45,17 @@ bool FunctionLowering::scan() {
         case ir::Form::AsyncWait:
         case ir::Form::Mma:
         case ir::Form::Epilogue:
-        case ir::Form::Transfer:
+          // Products and epilogues of tiles have tiles for results, or operands.
+          if (op.result() != nullptr && op.resultType().kind() == ir::TypeKind::Tile) {
+            hasTiles_ = true;
+          } else {
+            unlowered.push_back(&op);
+          }
+          break;
         case ir::Form::AccCommit:
+          hasTiles_ = true;
+          break;
+        case ir::Form::Transfer:
         case ir::Form::FuncAddr:
         case ir::Form::CallIndirect:
         case ir::Form::Launch:
@@ -299,15 +310,17 @@ void FunctionLowering::needOp(Operation& op) {
     case Opcode::TensorMatmul:
     case Opcode::TensorEpilogue:
     case Opcode::TensorTransfer:
-    case Opcode::TensorAccBegin:
-    case Opcode::TensorAccMma:
-    case Opcode::TensorAccEpilogue:
-    case Opcode::TensorAccCommit:
     case Opcode::FuncAddr:
     case Opcode::CallIndirect:
     case Opcode::Launch:
     case Opcode::LaunchStatus:
       break;  // Refused by scan().
+    case Opcode::TensorAccBegin:
+    case Opcode::TensorAccMma:
+    case Opcode::TensorAccEpilogue:
+    case Opcode::TensorAccCommit:
+      tensor_->need(op);
+      break;
     case Opcode::Const:
     case Opcode::Sub:
     case Opcode::Neg:

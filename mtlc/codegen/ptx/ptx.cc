@@ -6,8 +6,10 @@
 #include <vector>
 
 #include "absl/container/flat_hash_map.h"
+#include "mtlc/analysis/uniformity.h"
 #include "mtlc/codegen/ptx/asm_printer.h"
 #include "mtlc/codegen/ptx/lowering.h"
+#include "mtlc/codegen/ptx/tensor_forms.h"
 #include "mtlc/support/version.h"
 
 namespace mtlc {
@@ -51,6 +53,33 @@ std::string mangle(std::string_view name, bool isKernel) {
   return result.empty() ? "$00" : result;
 }
 
+// The branches of functions with tiles that a subgroup takes together.
+ptx::UniformBranches uniformBranches(ir::Module& module) {
+  ptx::UniformBranches result;
+  std::vector<Function*> withTiles;
+  for (Function& f : module.functions()) {
+    bool found = false;
+    for (ir::Block& block : f.blocks()) {
+      for (Operation& op : block.ops()) found |= op.opcode() == Opcode::TensorAccBegin;
+    }
+    if (found) withTiles.push_back(&f);
+  }
+  if (withTiles.empty()) return result;
+  const analysis::Uniformity uniformity(module, analysis::Uniformity::Extent::Collectives);
+  for (Function* f : withTiles) {
+    if (!uniformity.analyzed(f)) continue;
+    for (ir::Block& block : f->blocks()) {
+      const Operation* last = block.back();
+      if (last == nullptr || last->opcode() != Opcode::Br) continue;
+      if (uniformity.controlRank(&block) <= analysis::Rank::Subgroup &&
+          uniformity.rank(last->operand(0)) <= analysis::Rank::Subgroup) {
+        result.insert(last);
+      }
+    }
+  }
+  return result;
+}
+
 // Emits in one sweep: each function is looked through for calls, then, its callees done, lowered
 // and printed.
 class ModuleEmitter {
@@ -60,7 +89,8 @@ class ModuleEmitter {
         options_(options),
         diags_(diags),
         errorsBefore_(diags.errorCount()),
-        lowering_(options, diags),
+        uniform_(uniformBranches(module)),
+        lowering_(options, uniform_, diags),
         printer_(out_, options.lineInfo,
                  [this](const Function& f) -> std::string_view { return known(f).name; }) {}
 
@@ -190,6 +220,7 @@ class ModuleEmitter {
   bool arenaDeclared_ = false;
   uint32_t number_ = 0;
   ptx::MachineFunction machine_;
+  const ptx::UniformBranches uniform_;
   ptx::FunctionLowering lowering_;
   ptx::AsmPrinter printer_;
 };
@@ -246,6 +277,17 @@ bool PtxTargetInfo::isNative(const Operation& op) const {
   if (!op.info().has(ir::OpTrait::Math)) return true;
   if ((op.fastMath() & ir::kApprox) == 0 || op.resultType() == ir::kF64) return false;
   return op.opcode() != Opcode::Tanh || profile_.has(PtxFeature::TanhApprox);
+}
+
+std::optional<TensorForm> PtxTargetInfo::tensorForm(const ir::MmaDesc& desc,
+                                                    const TensorUse& use) const {
+  const ptx::TensorFormRow* row = ptx::findTensorForm(profile_, desc, use);
+  if (row == nullptr) return std::nullopt;
+  return ptx::describe(*row);
+}
+
+std::string PtxTargetInfo::tensorNeeds(const ir::MmaDesc& desc) const {
+  return ptx::tensorFormNeeds(desc);
 }
 
 std::optional<std::string> emitPtx(ir::Module& module, const PtxOptions& options,

@@ -40,6 +40,10 @@ class PtxTargetInfo : public TargetInfo {
   std::string_view name() const override { return profile_.target().name; }
   bool isNative(const ir::Operation& op) const override;
   unsigned subgroupSize() const override { return 32; }
+  std::optional<TensorForm> tensorForm(const ir::MmaDesc& desc,
+                                       const TensorUse& use) const override;
+  std::string tensorNeeds(const ir::MmaDesc& desc) const override;
+  unsigned tensorTupleBudget() const override { return profile_.target().number < 90 ? 64 : 96; }
 
  private:
   PtxProfile profile_;

@@ -1,0 +1,59 @@
+// Where a warp waits for itself: operations on tiles are ordered on entry and exit for the subgroup
+// (docs/ir.md §11), which one `bar.warp.sync` before or after a group of accesses does.
+//
+// What was accessed since the last barrier is followed through the function, and a barrier put
+// before the access that could meet it: products that follow each other and only read need none.
+// Exits are ordered late, before the next access that matters, but not past a branch that the
+// subgroup may not take together.
+
+#ifndef MTLC_CODEGEN_PTX_TENSOR_ORDER_H_
+#define MTLC_CODEGEN_PTX_TENSOR_ORDER_H_
+
+#include <cstdint>
+#include <span>
+#include <vector>
+
+#include "absl/container/flat_hash_set.h"
+#include "mtlc/analysis/tile_regions.h"
+#include "mtlc/ir/ir.h"
+
+namespace mtlc::ptx {
+
+// The branches of a module that a subgroup takes together.
+using UniformBranches = absl::flat_hash_set<const ir::Operation*>;
+
+class TensorOrder {
+ public:
+  // `order` are the reachable blocks, Block::scratch their positions in it.
+  void compute(const ir::Function& function, std::span<ir::Block* const> order,
+               const analysis::TileRegions& regions, const UniformBranches& uniform);
+
+  // Call for each block in any order, then for its operations in theirs.
+  void enterBlock(uint32_t position) { state_ = atEntry_[position]; }
+  // True if a barrier belongs before `op`.
+  bool before(const ir::Operation& op) { return step(op, state_); }
+
+ private:
+  static constexpr int32_t kNone = -1, kSeveral = -2;
+  // Accesses since the last barrier that another lane's may have to wait for.
+  struct State {
+    bool read = false, write = false;  // Of single work-items.
+    bool tileWrite = false;
+    int32_t tileRead = kNone;  // The region whose operations read.
+
+    bool merge(const State& other);
+    friend bool operator==(const State&, const State&) = default;
+  };
+  bool step(const ir::Operation& op, State& state) const;
+  bool stepTile(const ir::Operation& op, State& state) const;
+
+  bool isKernel_ = false;
+  const analysis::TileRegions* regions_ = nullptr;
+  const UniformBranches* uniform_ = nullptr;
+  std::vector<State> atEntry_;
+  State state_;
+};
+
+}  // namespace mtlc::ptx
+
+#endif  // MTLC_CODEGEN_PTX_TENSOR_ORDER_H_
