@@ -4,6 +4,7 @@
 #include <cstring>
 
 #include "mtlc/sim/launch_state.h"
+#include "mtlc/sim/weak.h"
 
 namespace mtlc::sim {
 
@@ -257,6 +258,35 @@ void resolveLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint
                   LaneAccess& lanes) {
   resolveQuietly(w, in, in.space, mask, kind, bytes, lanes);
   observeLanes(w, in, kind, bytes, lanes);
+}
+
+void loadBytes(Warp& w, const LaneAccess& lanes, unsigned lane, uint8_t* to, uint32_t bytes) {
+  std::memcpy(to, lanes.host[lane], bytes);
+  if (w.block->weak != nullptr) {
+    w.block->weak->loaded(w, lane, lanes.space[lane], lanes.address[lane], lanes.host[lane], bytes);
+  }
+}
+
+void storeBytes(Warp& w, const LaneAccess& lanes, unsigned lane, const uint8_t* from,
+                uint32_t bytes) {
+  if (w.block->weak != nullptr) {
+    w.block->weak->store(w, lane, lanes.space[lane], lanes.address[lane], lanes.host[lane], from,
+                         bytes);
+  } else {
+    std::memcpy(lanes.host[lane], from, bytes);
+  }
+}
+
+LaneMask alignedLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind,
+                      const uint64_t* addresses, uint32_t alignment) {
+  LaneMask fine = mask;
+  for (LaneMask m = mask; m != 0 && !w.fault; m &= m - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+    if (addresses[lane] % alignment == 0) continue;
+    fine &= ~(1u << lane);
+    memoryFault(w, in, lane, MemFault::misaligned, in.space, addresses[lane], kind);
+  }
+  return w.fault ? 0 : fine;
 }
 
 void observeWindow(Warp& w, const Instr& in, LaneMask mask, AccessKind kind, uint32_t bytes,

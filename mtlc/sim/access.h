@@ -32,6 +32,14 @@ void observeLanes(Warp& w, const Instr& in, AccessKind kind, uint32_t bytes, Lan
 // but for the size. False after a fault.
 bool resolveRange(Warp& w, const Instr& in, Space asked, unsigned lane, AccessKind kind,
                   uint32_t bytes, uint32_t align, LaneAccess& lanes);
+// Moves the bytes of one resolved lane of a matrix instruction, with the weak memory told if there
+// is one.
+void loadBytes(Warp& w, const LaneAccess& lanes, unsigned lane, uint8_t* to, uint32_t bytes);
+void storeBytes(Warp& w, const LaneAccess& lanes, unsigned lane, const uint8_t* from,
+                uint32_t bytes);
+// Reports lanes of `mask` whose address is no multiple of `alignment`; the others.
+LaneMask alignedLanes(Warp& w, const Instr& in, LaneMask mask, AccessKind kind,
+                      const uint64_t* addresses, uint32_t alignment);
 
 // Tells observers of an access whose lanes all lie in [begin, begin + size) at `base`;
 // `windowBegin` is added to the addresses of a window in the generic space. For callers that

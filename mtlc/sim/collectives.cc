@@ -8,13 +8,16 @@
 namespace mtlc::sim {
 namespace {
 
+// Which register names the lanes that take part.
+Ref lanesOf(const Instr& in) { return in.src[in.op == Op::matrix ? kMatrixLanes : in.size]; }
+
 // Executes for the lanes of the current group, apart for each mask that they name.
 void execute(Warp& w, const Instr& in, LaneMask lanes) {
   LaunchState& launch = *w.block->launch;
   bool pure = in.row == launch.warpSyncRow;
   // The masks are read before the destination, which may be the same register, is written.
   uint32_t named[kLanes];
-  std::memcpy(named, w.r32(in.src[in.size]), sizeof named);
+  std::memcpy(named, w.r32(lanesOf(in)), sizeof named);
   while (lanes != 0) {
     uint32_t mask = named[__builtin_ctz(lanes)];
     LaneMask same = 0;
@@ -37,7 +40,7 @@ void execute(Warp& w, const Instr& in, LaneMask lanes) {
 
 // The lanes of `mask` whose partners, as far as they live, are all in `mask`.
 LaneMask readyLanes(Warp& w, const Instr& in, LaneMask mask) {
-  const uint32_t* named = w.r32(in.src[in.size]);
+  const uint32_t* named = w.r32(lanesOf(in));
   LaneMask ready = 0;
   for (LaneMask m = mask; m != 0; m &= m - 1) {
     unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
@@ -139,7 +142,7 @@ bool forceCollective(Warp& w, bool patient) {
     }
     if (patient) {
       LaneMask missing = 0;
-      const uint32_t* named = w.r32(in.src[in.size]);
+      const uint32_t* named = w.r32(lanesOf(in));
       for (LaneMask m = here; m != 0; m &= m - 1) missing |= named[__builtin_ctz(m)];
       if ((missing & w.live & ~here & inBarrier) != 0) continue;
     }

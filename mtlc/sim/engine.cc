@@ -356,8 +356,11 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
         if (!load()) return WarpStatus::blocked;
         break;
       case Op::collective:
+      case Op::matrix:
         count(ip + 1);
-        if (reachCollective(w, in)) {
+        if (bool together = reachCollective(w, in); w.fault) {
+          return WarpStatus::stopped;
+        } else if (together) {
           w.groups[w.current].pc = static_cast<uint32_t>(ip + 1 - code);
           active = w.active;
           ++ip;

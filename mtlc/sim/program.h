@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "mtlc/sim/isa/instructions.h"
+#include "mtlc/sim/matrix/matrix.h"
 #include "mtlc/support/source.h"
 
 namespace mtlc::sim {
@@ -73,6 +74,7 @@ enum class Op : uint8_t {
   barrier,     // ext: BarrierSite
   async,       // ext: AsyncSite
   collective,  // src[maskSource] names the lanes that take part; fn
+  matrix,      // The same of all lanes; ext: MatrixSite; fn may set the warp's fault.
   fence,
   yield,  // nanosleep
   nop,
@@ -85,6 +87,9 @@ enum InstrFlags : uint8_t {
   kMove = 8,          // a MoveKind in `size`
   kSignExtends = 16,  // a load of a signed type
 };
+
+// Which source of an Op::matrix instruction names its lanes: all of them, in a constant.
+inline constexpr unsigned kMatrixLanes = 3;
 
 struct alignas(64) Instr {
   LaneFn fn = nullptr;
@@ -270,6 +275,7 @@ struct Program {
   std::vector<CallSite> calls;
   std::vector<BarrierSite> barriers;
   std::vector<AsyncSite> asyncs;
+  std::vector<MatrixSite> matrices;
   std::vector<Ref> operandLists;  // Vector operands, see Instr::ext.
 
   // Constant columns, already spread over the lanes.

@@ -100,6 +100,7 @@ struct Warp {
   bool followed = false;  // Instructions too. An observer that needs them only at times, and is the
                           // only one that wants any, may switch this.
   uint32_t index = 0;     // In the block.
+  uint32_t part = 0;      // Which of its parts a matrix instruction accesses, see MatrixSite.
   LaneMask live = 0;      // Lanes that have not exited.
   LaneMask started = 0;   // Lanes that exist.
   uint32_t current = 0;   // Index in groups.

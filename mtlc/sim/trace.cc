@@ -31,7 +31,7 @@ class Trace : public Observer {
     }
     bool first = true;
     for (Ref r : in.src) {
-      if (r == kNoRef) continue;
+      if (r == kNoRef || (in.op == Op::matrix && r == in.src[kMatrixLanes])) continue;
       line_ += first ? " | " : " ";
       line_ += value(w, r);
       first = false;

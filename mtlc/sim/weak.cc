@@ -415,6 +415,56 @@ void WeakMemory::access(Warp& w, const Instr& in, LaneMask mask) {
   }
 }
 
+bool WeakMemory::locateAt(Space space, uint64_t address, uint8_t* host, Warp& w, Target& t,
+                          BlockState& b) {
+  t.host = host;
+  if (space == Space::shared) {
+    t.key = kSharedKey | uint64_t{b.id} << 20 | address;
+    t.granules = &b.shared;
+    return true;
+  }
+  LaunchState& launch = *w.block->launch;
+  const Allocation* a = space == Space::global ? launch.memory->find(address, 1) : nullptr;
+  if (a == nullptr || a->kind != AllocationKind::global || a == launch.heap.memory()) return false;
+  t.key = address;
+  t.granules = &device_;
+  return true;
+}
+
+void WeakMemory::loaded(Warp& w, unsigned lane, Space space, uint64_t address, uint8_t* host,
+                        uint32_t bytes) {
+  BlockState& b = state(*w.block);
+  Target target;
+  if (!locateAt(space, address, host, w, target, b)) return;
+  unsigned size = bytes < 4 ? bytes : 4;
+  Thread& t = b.threads[w.index * kLanes + lane];
+  for (unsigned e = 0; e < bytes; e += size) {
+    if (History* h = history(*target.granules, target.key + e, size, target.host + e, false)) {
+      read(t, b.id, target.key + e, h->back(), Order::weak, false);
+    }
+  }
+}
+
+void WeakMemory::store(Warp& w, unsigned lane, Space space, uint64_t address, uint8_t* host,
+                       const uint8_t* from, uint32_t bytes) {
+  BlockState& b = state(*w.block);
+  if (device_.size() > kMaxGranules) forget();
+  Target target;
+  if (!locateAt(space, address, host, w, target, b)) {
+    std::memcpy(host, from, bytes);
+    return;
+  }
+  unsigned size = bytes < 4 ? bytes : 4;
+  Thread& t = b.threads[w.index * kLanes + lane];
+  for (unsigned e = 0; e < bytes; e += size) {
+    History* h = history(*target.granules, target.key + e, size, target.host + e, true);
+    uint64_t value = 0;
+    std::memcpy(&value, from + e, size);
+    write(t, b.id, target.key + e, *h, value, target, false);
+    std::memcpy(target.host + e, &h->back().value, size);
+  }
+}
+
 void WeakMemory::fence(Warp& w, const Instr& in, LaneMask mask) {
   BlockState& b = state(*w.block);
   Order order = static_cast<Order>(in.orderScope & 15);

@@ -31,6 +31,10 @@ class WeakMemory {
   void before(Warp& w, const Instr& in, LaneMask active);
   // Executes the load, store or atomic `in`.
   void access(Warp& w, const Instr& in, LaneMask mask);
+  // A weak access of one lane by a matrix instruction. Loads see the newest values.
+  void loaded(Warp& w, unsigned lane, Space space, uint64_t address, uint8_t* host, uint32_t bytes);
+  void store(Warp& w, unsigned lane, Space space, uint64_t address, uint8_t* host,
+             const uint8_t* from, uint32_t bytes);
   void fence(Warp& w, const Instr& in, LaneMask mask);
   void warpSync(Warp& w, LaneMask mask);
   // Lanes arrive at barrier `id`; lanes that waited for it go on; it is complete.
@@ -121,6 +125,7 @@ class WeakMemory {
 
   BlockState& state(const Block& b);
   bool locate(Warp& w, const Instr& in, unsigned lane, Target& t, BlockState& b);
+  bool locateAt(Space space, uint64_t address, uint8_t* host, Warp& w, Target& t, BlockState& b);
   void accessLane(Warp& w, const Instr& in, unsigned lane, BlockState& b);
   // The history of a location; empty when nobody wrote it, unless `create`.
   History* history(Granules& granules, Key key, unsigned size, uint8_t* host, bool create);

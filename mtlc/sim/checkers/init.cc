@@ -16,6 +16,7 @@
 #include <unordered_map>
 
 #include "mtlc/sim/checkers/checkers.h"
+#include "mtlc/sim/checkers/matrix_shadow.h"
 #include "mtlc/sim/checkers/unwritten.h"
 #include "mtlc/sim/lanes/lanes.h"
 #include "mtlc/sim/launch_state.h"
@@ -268,6 +269,9 @@ class InitChecker : public Observer {
       case Op::collective:
         collective(w, in, mask);
         return;
+      case Op::matrix:
+        matrix(w, in, mask);
+        return;
       case Op::barrier: {
         const BarrierSite& site = w.block->program->barriers[in.ext];
         for (Ref r : {site.id, site.count, site.predicate}) decideOn(w, in, r, mask, "a barrier");
@@ -435,6 +439,88 @@ class InitChecker : public Observer {
     }
     define(w, in.dst, mask);
     define(w, in.ext, mask);
+  }
+
+  // The registers of the current frame.
+  struct Registers : RegisterShadow {
+    explicit Registers(Warp& warp) : w(warp) {}
+    uint64_t bits(Ref r, unsigned lane) override { return InitChecker::bits(w, r, lane); }
+    void set(Ref r, unsigned lane, uint64_t value) override { InitChecker::set(w, r, lane, value); }
+    Warp& w;
+  };
+
+  void matrix(Warp& w, const Instr& in, LaneMask mask) {
+    const Program& p = *w.block->program;
+    const MatrixSite& s = p.matrices[in.ext];
+    Registers regs(w);
+    LaneMask giving =
+        s.rowCount == 0 || s.rowCount >= kLanes ? mask : mask & ((1u << s.rowCount) - 1);
+    decideOn(w, in, in.src[0], giving, "an address");
+    if (!s.parts.empty()) decideOn(w, in, p.operandLists[s.stride], mask, "an address");
+    if (s.scales != 0) {
+      for (uint32_t i : {s.scaleA.byteId, s.scaleA.threadId, s.scaleB.byteId, s.scaleB.threadId}) {
+        decideOn(w, in, p.operandLists[i], mask, "a collective operation");
+      }
+    }
+    Family family = instructionTable()[in.row].family;
+    if (family == Family::wmmaLoad || family == Family::ldmatrix) {
+      shadowDefine(p, s, mask, regs);
+    } else if (family != Family::wmmaStore && family != Family::stmatrix) {
+      ScaleThreads threads;
+      if (s.scales != 0) {
+        unsigned first = static_cast<unsigned>(__builtin_ctz(mask));
+        threads.a = w.r32(p.operandLists[s.scaleA.threadId])[first];
+        threads.b = w.r32(p.operandLists[s.scaleB.threadId])[first];
+      }
+      shadowProduct(p, s, mask, threads, regs);
+    }
+  }
+
+  void matrixLoad(Warp& w, const Access& a) {
+    uint8_t* region = regionShadow(w, a, false);
+    if (region == nullptr || allDefined(a, region)) return;
+    LaneBytes memory{};
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      std::memcpy(memory[lane].data(), at(a, region, lane), a.bytes);
+    }
+    Registers regs(w);
+    const Program& p = *w.block->program;
+    shadowLoad(p, p.matrices[a.in.ext], w.part, a.mask, memory, regs);
+  }
+
+  void matrixStore(Warp& w, const Access& a) {
+    const Program& p = *w.block->program;
+    LaneBytes memory{};
+    if (shadow(w).undefinedSlots != 0) {
+      Registers regs(w);
+      shadowStore(p, p.matrices[a.in.ext], w.part, memory, regs);
+    }
+    bool any = false;
+    for (const auto& bytes : memory) any = any || !allZero(bytes.data(), bytes.size());
+    uint8_t* region = regionShadow(w, a, any);
+    if (region == nullptr) return;
+    size_t element = std::max<size_t>(1, p.matrices[a.in.ext].elementBits / 8);
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint8_t* to = at(a, region, lane);
+      std::memcpy(to, memory[lane].data(), a.bytes);
+      bool tells = false;
+      for (size_t e = 0; e < a.bytes; e += element) {
+        tells = tells || tellsOnReading(to + e, std::min<size_t>(element, a.bytes - e));
+      }
+      if (tells) remember(w, a, lane);
+    }
+  }
+
+  // Where undefined bits of global memory come from.
+  void remember(Warp& w, const Access& a, unsigned lane) {
+    if (a.allocation == nullptr) return;
+    Origin origin{launch_->pcOf(a.in), w.block->id, w.block->threadId(w.index * kLanes + lane)};
+    auto& origins = origins_[a.allocation->id];
+    for (uint64_t o = a.offset(lane) / 8 * 8; o < a.offset(lane) + a.bytes; o += 8) {
+      if (origins.size() < kMaxOrigins) origins.insert_or_assign(o, origin);
+    }
   }
 
   // The instruction's own lane function applied to shadow bits: right for operations that only move
@@ -693,6 +779,7 @@ class InitChecker : public Observer {
 
   void load(Warp& w, const Access& a) {
     const Instr& in = a.in;
+    if (in.op == Op::matrix) return matrixLoad(w, a);
     uint8_t* region = regionShadow(w, a, false);
     const Ref* list = in.count == 1 ? &in.dst : w.block->program->operandLists.data() + in.ext;
     if (region == nullptr || allDefined(a, region)) {
@@ -727,6 +814,7 @@ class InitChecker : public Observer {
 
   void store(Warp& w, const Access& a) {
     const Instr& in = a.in;
+    if (in.op == Op::matrix) return matrixStore(w, a);
     const Ref* list = in.count == 1 ? &in.src[1] : w.block->program->operandLists.data() + in.ext;
     LaneMask u = 0;
     if (shadow(w).undefinedSlots != 0) {
@@ -754,13 +842,7 @@ class InitChecker : public Observer {
         std::memcpy(p + e * in.size, &s, in.size);
         any = any || tellsOnReading(p + e * in.size, in.size);
       }
-      if (any && a.allocation != nullptr) {
-        Origin origin{launch_->pcOf(in), w.block->id, w.block->threadId(w.index * kLanes + lane)};
-        auto& origins = origins_[a.allocation->id];
-        for (uint64_t o = a.offset(lane) / 8 * 8; o < a.offset(lane) + a.bytes; o += 8) {
-          if (origins.size() < kMaxOrigins) origins.insert_or_assign(o, origin);
-        }
-      }
+      if (any) remember(w, a, lane);
     }
   }
 

@@ -525,7 +525,7 @@ class RaceChecker : public Observer {
   // Whether the bytes that `lane` stores into the granule are there already, or are what lane
   // `other` of the same instruction stores.
   bool sameValue(Warp& w, const Access& a, unsigned lane, unsigned other, bool sameInstruction) {
-    if (a.kind != AccessKind::store || a.in.op == Op::async) return false;
+    if (a.kind != AccessKind::store || a.in.op == Op::async || a.in.op == Op::matrix) return false;
     const Ref* list =
         a.in.count == 1 ? &a.in.src[1] : w.block->program->operandLists.data() + a.in.ext;
     bool inMemory = true, inOther = sameInstruction && (a.mask >> other & 1) != 0 &&

@@ -69,6 +69,13 @@ class SyncChecker : public Observer {
 
   void collective(Warp& w, const SyncEvent& e) {
     unsigned first = static_cast<unsigned>(__builtin_ctz(e.mask));
+    if (e.in.op == Op::matrix) {
+      if (e.mask != kAllLanes) {
+        reportCheck(w, e.in, first, ReportKind::sync, DiagId::SimMatrixLanes,
+                    {__builtin_popcount(e.mask), hexText(e.mask)});
+      }
+      return;
+    }
     LaneMask missing = e.named & w.live & ~e.mask;
     if (missing != 0) {
       reportCheck(w, e.in, first, ReportKind::sync, DiagId::SimMissingLanes,

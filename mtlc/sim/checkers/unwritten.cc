@@ -158,6 +158,23 @@ class Analysis {
         define(in.dst);
         return;
       }
+      case Op::matrix: {
+        const MatrixSite& m = p_.matrices[in.ext];
+        use(in.src[0]);
+        auto registers = [&](const Fragment& f, auto what) {
+          for (unsigned e = 0; e < f.registers; ++e) what(p_.operandLists[f.first + e]);
+        };
+        for (const Fragment* f : {&m.a, &m.b, &m.c}) registers(*f, use);
+        if (!m.parts.empty()) use(p_.operandLists[m.stride]);
+        if (m.metadata != nullptr) use(p_.operandLists[m.metadataRegister]);
+        if (m.scales != 0) {
+          for (const ScaleOperands* o : {&m.scaleA, &m.scaleB}) {
+            for (uint32_t e : {o->data, o->byteId, o->threadId}) use(p_.operandLists[e]);
+          }
+        }
+        registers(m.d, define);
+        return;
+      }
       case Op::memory: {
         for (Ref r : in.src) use(r);
         Family family = instructionTable()[in.row].family;

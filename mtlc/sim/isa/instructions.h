@@ -18,7 +18,7 @@ enum class Family : uint8_t {
 #define SIM_FAMILY(name, how) name,
 #include "mtlc/sim/isa/families.def"
 };
-enum class FamilyKind : uint8_t { lane, memory, collective, control };
+enum class FamilyKind : uint8_t { lane, memory, collective, control, matrix };
 FamilyKind familyKind(Family f);
 
 enum class OperandRole : uint8_t { dest, source, integer, memory, address, vector, tensor };

@@ -214,6 +214,8 @@ LaneFn selectLoad(const MemoryShape& shape);
 LaneFn selectStore(const MemoryShape& shape);
 LaneFn selectAtomic(const Form& form);
 LaneFn selectMove(MoveKind kind);
+LaneFn selectMatrix(const Form& form, const MatrixSite& site);
+LaneFn selectMatrixMemory(const Form& form, const MatrixSite& site);
 int64_t collectiveFlags(const Form& form);
 LaneFn selectCollective(const Form& form);
 int64_t videoFlags(const Form& form);

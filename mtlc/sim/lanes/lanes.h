@@ -63,6 +63,8 @@ struct LaneTable {
   LaneFn (*load)(const MemoryShape& shape);
   LaneFn (*store)(const MemoryShape& shape);
   LaneFn (*atomic)(const Form& form);
+  // A form of kind matrix.
+  LaneFn (*matrix)(const Form& form, const MatrixSite& site);
   // What the functions of this form expect in Instr::imm, see there.
   int64_t (*details)(const Form& form);
 };

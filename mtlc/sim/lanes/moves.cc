@@ -248,8 +248,8 @@ LaneFn selectMove(MoveKind kind) {
 }
 
 const LaneTable& laneTable() {
-  static constexpr LaneTable kTable{selectAny,   selectMove,   selectLoad,
-                                    selectStore, selectAtomic, details};
+  static constexpr LaneTable kTable{selectAny,    selectMove,   selectLoad, selectStore,
+                                    selectAtomic, selectMatrix, details};
   return kTable;
 }
 

@@ -171,6 +171,19 @@ class FunctionDecoder {
   bool copyInstruction(const Instruction& in, const Form& form, AsyncSite& site);
   void emitAsync(AsyncSite site, Ref dst = kNoRef);
   bool simpleControl(const Instruction& in, const Form& form);
+
+  // Matrices (decoder_matrix.cc).
+  bool matrixInstruction(const Instruction& in, const Form& form);
+  bool mmaInstruction(const Instruction& in, const Form& form);
+  bool wmmaInstruction(const Instruction& in, const Form& form);
+  bool wmmaMemory(const Instruction& in, const Form& form);
+  bool rowMatrix(const Instruction& in, const Form& form);
+  bool fragmentRegisters(const Operand& o, Fragment& f, bool dest, bool constants);
+  bool scaleOperands(const Operand& data, const Operand& ids, unsigned scales, unsigned threads,
+                     ScaleOperands& out);
+  uint32_t keepOperand(Ref ref);  // Its place in Program::operandLists.
+  bool emitMatrix(const Instruction& in, const Form& form, MatrixSite&& site, const Instr& memory);
+
   void memoryOrder(const Form& form, Instr& out);
   bool vectorRegisters(const Operand& o, unsigned count, Type type, bool dest,
                        std::vector<Ref>& refs, bool& wide, Type& regType);

@@ -36,7 +36,29 @@ constexpr WordNeeds kWordNeeds[] = {
     {Mod::l2Prefetch128, 74, 75},
     {Mod::l2Prefetch256, 74, 80},
     {Mod::cta, 78, 30, "bar"},
+    {Mod::sparseOrdered, 85, 80},
 };
+
+// Forms that only targets with the suffix a or f have: the least of those, or empty when the
+// module's target is one.
+std::string_view specificTarget(const Form& f, const Module& m) {
+  switch (f.row->family) {
+    case Family::reduxSync:
+      return f.types[0] == Mod::f32 && !m.archSpecific ? "100a" : "";
+    case Family::mma: {
+      bool kind = f.firstOf({Mod::kindF8f6f4, Mod::kindMxf8f6f4, Mod::kindMxf4,
+                             Mod::kindMxf4nvf4}) != Mod::none;
+      bool wide = f.has(Mod::m16n8k64) && f.has(Mod::sparseOrdered) && f.types[0] == Mod::f16 &&
+                  (f.has(Mod::e4m3) || f.has(Mod::e5m2));
+      return (kind || wide) && !m.archSpecific ? "120a" : "";
+    }
+    case Family::ldmatrix:
+    case Family::stmatrix:
+      return !f.has(Mod::b16) && !m.archSpecific ? "100a" : "";
+    default:
+      return "";
+  }
+}
 
 std::string describe(const Instruction& in) { return std::string(in.spelling); }
 
@@ -110,8 +132,8 @@ const Form* FunctionDecoder::matchForm(const Instruction& in) {
       error(DiagId::PtxNeedsTarget, in.loc, in.length, {describe(in), sm, m.target});
       return nullptr;
     }
-    if (row->family == Family::reduxSync && form.types[0] == Mod::f32 && !m.archSpecific) {
-      error(DiagId::PtxNeedsTarget, in.loc, in.length, {describe(in), "100a", m.target});
+    if (std::string_view needed = specificTarget(form, m); !needed.empty()) {
+      error(DiagId::PtxNeedsTarget, in.loc, in.length, {describe(in), needed, m.target});
       return nullptr;
     }
     Form& kept = forms_[key];
@@ -219,6 +241,17 @@ void FunctionDecoder::instruction(const Instruction& in) {
     case Family::warpSync:
       beginGuarded(in);
       genericInstruction(in, *form);
+      endGuarded();
+      break;
+    case Family::mma:
+    case Family::wmmaMma:
+    case Family::wmmaLoad:
+    case Family::wmmaStore:
+    case Family::ldmatrix:
+    case Family::stmatrix:
+    case Family::movmatrix:
+      beginGuarded(in);
+      matrixInstruction(in, *form);
       endGuarded();
       break;
     default:

@@ -44,7 +44,7 @@ class Flow {
     }
   }
   bool startsBlock(const Instr& in) const {
-    return in.op == Op::barrier || in.op == Op::collective;
+    return in.op == Op::barrier || in.op == Op::collective || in.op == Op::matrix;
   }
   bool fallsThrough(const Instr& in) const {
     switch (in.op) {

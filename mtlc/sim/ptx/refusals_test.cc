@@ -116,6 +116,11 @@ std::vector<Case> cases() {
       {DiagId::PtxUnsupported,
        inKernel("`tex.2d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [%rd0, {%r0, %r1}];\n"
                 "tex.2d.v4.s32.s32 {%r0, %r1, %r2, %r3}, [%rd0, {%r0, %r1}];")},
+      {DiagId::PtxMatrixVector,
+       inKernel("ldmatrix.sync.aligned.m8n8.x2.shared.b16 `{%r0}, [%r1];")},
+      {DiagId::PtxMatrixSelector,
+       inKernel("mma.sp.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3},\n"
+                "{%r0, %r1}, {%r0, %r1}, {%f0, %f1, %f2, %f3}, %r0, `4;")},
       // One error for a declaration, whatever follows it.
       {DiagId::PtxExpected, inKernel("add.s32 %r0, %r1, %r2;", ".global .u32 x[2] = {1, 2 `3};")},
       {DiagId::PtxTooManyInitialisers, inModule(".global .u32 x[2][2] = {{1, 2}, `{1, 2, 3}};")},
@@ -222,10 +227,8 @@ TEST(PtxRefusals, OneFaultOneError) {
       inKernel("add.s32 %r0, %r1, %r2;", ".global .u32 x[2][2] = {{1, 2}, {3, 4, 5}}, y = {6};"),
       inKernel("add.s32 %r0, %r1, %r2;",
                ".global .v4 .u32 x = {1, 2, 3 4};\n.global .u32 z[2] = {1};"),
-      inKernel("mma.sync.aligned.m16n8k16.row.col.f32.f16.f16.f32 {%f0, %f1, %f2, %f3},\n"
-               "  {%r0, %r1, %r2, %r3}, {%r0, %r1}, {%f0, %f1, %f2, %f3};\n"
-               "mma.sync.aligned.m8n8k4.row.col.f64.f64.f64.f64 {%rd0, %rd1}, {%rd0}, {%rd1}, "
-               "{%rd0, %rd1};\n"
+      inKernel("tcgen05.mma.cta_group::1.kind::f16 [%r0], %rd0, %rd1, %r1, %p0;\n"
+               "tcgen05.commit.cta_group::1.mbarrier::arrive::one.b64 [%rd0];\n"
                "add.s32 %r0, %r1, %r2;"),
       inKernel("frobnicate {%r0, %r1}, [%rd0];\nadd.s32 %r0, %r1, %r2;"),
       inKernel("add.s32 %r0, %r1, %r2;", ".func f() .frob 3 {\nadd.s32 a, b, c;\n}"),

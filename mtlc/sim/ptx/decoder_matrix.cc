@@ -1,0 +1,440 @@
+// Instructions on matrices (PTX ISA 9.7.14): operands checked and described in a MatrixSite.
+
+#include <algorithm>
+
+#include "mtlc/sim/matrix/fragments.h"
+#include "mtlc/sim/ptx/decoder_impl.h"
+
+namespace mtlc::sim::ptx {
+namespace {
+
+struct ShapeRow {
+  Mod mod;
+  uint16_t m, n, k;
+};
+constexpr ShapeRow kShapes[] = {
+    {Mod::m8n8k4, 8, 8, 4},       {Mod::m8n8k16, 8, 8, 16},     {Mod::m8n8k32, 8, 8, 32},
+    {Mod::m8n8k128, 8, 8, 128},   {Mod::m16n8k4, 16, 8, 4},     {Mod::m16n8k8, 16, 8, 8},
+    {Mod::m16n8k16, 16, 8, 16},   {Mod::m16n8k32, 16, 8, 32},   {Mod::m16n8k64, 16, 8, 64},
+    {Mod::m16n8k128, 16, 8, 128}, {Mod::m16n8k256, 16, 8, 256}, {Mod::m16n16k8, 16, 16, 8},
+    {Mod::m16n16k16, 16, 16, 16}, {Mod::m8n32k16, 8, 32, 16},   {Mod::m32n8k16, 32, 8, 16},
+};
+
+Element elementOf(Mod m) {
+  switch (m) {
+    case Mod::f16:
+      return Element::f16;
+    case Mod::bf16:
+      return Element::bf16;
+    case Mod::tf32:
+      return Element::tf32;
+    case Mod::f32:
+      return Element::f32;
+    case Mod::f64:
+      return Element::f64;
+    case Mod::e4m3:
+      return Element::e4m3;
+    case Mod::e5m2:
+      return Element::e5m2;
+    case Mod::e3m2:
+      return Element::e3m2;
+    case Mod::e2m3:
+      return Element::e2m3;
+    case Mod::e2m1:
+      return Element::e2m1;
+    case Mod::s8:
+      return Element::s8;
+    case Mod::u8:
+      return Element::u8;
+    case Mod::s4:
+      return Element::s4;
+    case Mod::u4:
+      return Element::u4;
+    case Mod::b1:
+      return Element::b1;
+    case Mod::s32:
+      return Element::s32;
+    default:
+      return Element::none;
+  }
+}
+
+// The element formats of a form, in its order.
+std::vector<Element> elementsOf(const Form& f) {
+  std::vector<Element> out;
+  for (unsigned i = 0; i < f.count; ++i) {
+    Element e = elementOf(f.mods[i]);
+    if (e != Element::none) out.push_back(e);
+  }
+  return out;
+}
+
+bool setShape(const Form& f, MatrixSite& s) {
+  for (const ShapeRow& row : kShapes) {
+    if (!f.has(row.mod)) continue;
+    s.m = row.m;
+    s.n = row.n;
+    s.k = row.k;
+    return true;
+  }
+  return false;
+}
+
+// The type that a register of a fragment must have.
+Type registerType(Element e) {
+  switch (e) {
+    case Element::f16:
+      return Mod::f16x2;
+    case Element::bf16:
+      return Mod::bf16x2;
+    case Element::tf32:
+      return Mod::tf32;
+    case Element::f32:
+      return Mod::f32;
+    case Element::f64:
+      return Mod::f64;
+    case Element::s32:
+      return Mod::s32;
+    default:
+      return Mod::b32;
+  }
+}
+
+// Whether the n-th of the words row and col that the form has is col.
+bool isColumn(const Form& f, unsigned n) {
+  for (unsigned i = 0; i < f.count; ++i) {
+    if (f.mods[i] != Mod::rowMajor && f.mods[i] != Mod::colMajor) continue;
+    if (n-- == 0) return f.mods[i] == Mod::colMajor;
+  }
+  return false;
+}
+
+// Registers of an opaque fragment of wmma (PTX ISA 9.7.14.4.1).
+unsigned opaqueRegisters(Element e, unsigned elements, bool multiplicand) {
+  if (e == Element::f16 && multiplicand) return 8;
+  return elements * containerBits(e, true) / (e == Element::f64 ? 64 : 32) / kLanes;
+}
+
+enum class OpaqueOperand : uint8_t { a, b, c };
+
+struct Extents {
+  unsigned rows, columns;
+  bool byRows;  // Of the opaque layout: the elements of a lane follow each other along k, or in
+                // rows.
+};
+Extents extentsOf(const MatrixSite& s, OpaqueOperand o) {
+  switch (o) {
+    case OpaqueOperand::a:
+      return {s.m, s.k, true};
+    case OpaqueOperand::b:
+      return {s.k, s.n, false};
+    default:
+      return {s.m, s.n, true};
+  }
+}
+Fragment opaqueOf(const MatrixSite& s, OpaqueOperand o, Element e) {
+  Extents x = extentsOf(s, o);
+  return opaqueFragment(e, x.rows, x.columns, x.byRows,
+                        opaqueRegisters(e, x.rows * x.columns, o != OpaqueOperand::c));
+}
+
+Space matrixSpace(const Form& f) {
+  if (f.has(Mod::shared) || f.has(Mod::sharedCta)) return Space::shared;
+  return f.has(Mod::global) ? Space::global : Space::generic;
+}
+
+}  // namespace
+
+// A vector of the fragment's registers. Constants stand for accumulators only.
+bool FunctionDecoder::fragmentRegisters(const Operand& o, Fragment& f, bool dest, bool constants) {
+  if (o.kind != Operand::Kind::vector || o.elements.size() != f.registers) {
+    return error(DiagId::PtxMatrixVector, o.loc, 1, {unsigned{f.registers}});
+  }
+  Type type = registerType(f.element);
+  std::vector<Ref> refs;
+  for (const Operand& e : o.elements) {
+    if (dest && e.kind == Operand::Kind::sink) {
+      refs.push_back(kNoRef);
+      continue;
+    }
+    if (!dest && !constants && e.kind == Operand::Kind::constant) {
+      return error(DiagId::PtxOperandKind, e.loc, 1, {"a constant"});
+    }
+    auto ref = dest ? destination(e, type, false, nullptr) : source(e, type, false, false, nullptr);
+    if (!ref) return false;
+    refs.push_back(*ref);
+  }
+  f.first = static_cast<uint32_t>(p_.operandLists.size());
+  p_.operandLists.insert(p_.operandLists.end(), refs.begin(), refs.end());
+  return true;
+}
+
+uint32_t FunctionDecoder::keepOperand(Ref ref) {
+  p_.operandLists.push_back(ref);
+  return static_cast<uint32_t>(p_.operandLists.size() - 1);
+}
+
+bool FunctionDecoder::emitMatrix(const Instruction& in, const Form& form, MatrixSite&& site,
+                                 const Instr& memory) {
+  Instr out = memory;
+  out.op = Op::matrix;
+  out.guard = guard_;
+  out.flags |= kUniform;
+  out.src[kMatrixLanes] = k_.constant32(kAllLanes);
+  out.fn = k_.lanes().matrix(form, site);
+  if (out.fn == nullptr) {
+    return error(DiagId::PtxUnknownForm, in.loc, in.length, {in.spelling, form.row->pattern});
+  }
+  out.ext = static_cast<uint32_t>(p_.matrices.size());
+  p_.matrices.push_back(std::move(site));
+  emit(out);
+  return true;
+}
+
+// scale-data, {byte-id, thread-id}
+bool FunctionDecoder::scaleOperands(const Operand& data, const Operand& ids, unsigned scales,
+                                    unsigned threads, ScaleOperands& out) {
+  const Operand& value =
+      data.kind == Operand::Kind::vector && data.elements.size() == 1 ? data.elements[0] : data;
+  auto ref = source(value, Mod::b32, false, false, nullptr);
+  if (!ref) return false;
+  out.data = keepOperand(*ref);
+  if (ids.kind != Operand::Kind::vector || ids.elements.size() != 2) {
+    return error(DiagId::PtxMatrixVector, ids.loc, 1, {2u});
+  }
+  for (unsigned i = 0; i < 2; ++i) {
+    const Operand& e = ids.elements[i];
+    if (e.kind == Operand::Kind::constant) {
+      // The scales of one row are beside each other in a word.
+      unsigned step = i == 0 ? scales : 1, most = i == 0 ? 4 - scales : threads - 1;
+      if (e.value.kind != Constant::Kind::integer || e.value.bits > most ||
+          e.value.bits % step != 0) {
+        return error(DiagId::PtxMatrixSelector, e.loc, 1,
+                     {i == 0 ? "byte-id" : "thread-id", i != 0 ? "0 to " + std::to_string(most)
+                                                        : scales == 4 ? std::string("0")
+                                                        : scales == 2 ? std::string("0 or 2")
+                                                                      : std::string("0 to 3")});
+      }
+    }
+    auto id = source(e, Mod::u16, false, false, nullptr);
+    if (!id) return false;
+    (i == 0 ? out.byteId : out.threadId) = keepOperand(*id);
+  }
+  return true;
+}
+
+// mma{.sp} d, a, b, c{, metadata, selector}{, scale-a, ids, scale-b, ids}
+bool FunctionDecoder::mmaInstruction(const Instruction& in, const Form& form) {
+  MatrixSite s;
+  std::vector<Element> e = elementsOf(form);
+  if (!setShape(form, s) || e.size() != 4) {
+    return error(DiagId::PtxUnknownForm, in.loc, in.length, {in.spelling, form.row->pattern});
+  }
+  bool sparse = form.has(Mod::sparse) || form.has(Mod::sparseOrdered);
+  bool packed = form.has(Mod::kindMxf4) || form.has(Mod::kindMxf4nvf4);
+  if (form.has(Mod::blockScale)) {
+    s.scales = form.has(Mod::scaleVec4X) ? 4 : packed ? 2 : 1;
+    s.scaleUe4m3 = form.has(Mod::ue4m3);
+  }
+  s.saturate = form.has(Mod::satfinite);
+  s.andPopcount = form.has(Mod::andMod);
+  auto key = [&](FragmentOperand operand, unsigned bits) {
+    return FragmentKey{operand, sparse, s.m, s.n, s.k, static_cast<uint8_t>(bits)};
+  };
+  unsigned bits = containerBits(e[1], packed), width = e[1] == Element::f64 ? 64 : 32;
+  FragmentOperand a = FragmentOperand::a, b = FragmentOperand::b;
+  bool quads = form.has(Mod::m8n8k4) && width == 32;
+  if (quads) {
+    s.products = 4;
+    a = isColumn(form, 0) ? FragmentOperand::columnA : FragmentOperand::rowA;
+    b = isColumn(form, 1) ? FragmentOperand::columnB : FragmentOperand::rowB;
+  }
+  s.a = fragmentOf(key(a, bits), e[1], width);
+  s.b = fragmentOf(key(b, bits), e[2], width);
+  s.c = fragmentOf(key(FragmentOperand::c, containerBits(e[3], false)), e[3], width);
+  s.d = fragmentOf(key(FragmentOperand::c, containerBits(e[0], false)), e[0], width);
+  if (s.a.registers == 0 || s.b.registers == 0 || s.c.registers == 0 || s.d.registers == 0) {
+    return error(DiagId::PtxUnknownForm, in.loc, in.length, {in.spelling, form.row->pattern});
+  }
+  size_t operands = 4u + (sparse ? 2 : 0) + (s.scales != 0 ? 4 : 0);
+  if (!operandCount(in, operands, operands)) return false;
+  const std::vector<Operand>& o = in.operands;
+  if (!fragmentRegisters(o[0], s.d, true, false) || !fragmentRegisters(o[1], s.a, false, false) ||
+      !fragmentRegisters(o[2], s.b, false, false) || !fragmentRegisters(o[3], s.c, false, true)) {
+    return false;
+  }
+  size_t next = 4;
+  if (sparse) {
+    // Chunks, PTX ISA 9.7.14.6.1.
+    s.indices = bits == 32 ? 1 : 2;
+    s.perIndex = bits == 4 ? 2 : 1;
+    s.chunkWidth = static_cast<uint8_t>(2 * s.indices * s.perIndex);
+    s.chunks = static_cast<uint8_t>(s.k / s.chunkWidth);
+    unsigned selectors = 0;
+    s.metadata = metadataOf(s.k, bits, s.chunks, selectors);
+    auto metadata = source(o[4], Mod::b32, false, false, nullptr);
+    if (!metadata) return false;
+    s.metadataRegister = keepOperand(*metadata);
+    const Operand& f = o[5];
+    if (f.kind != Operand::Kind::constant || f.value.kind != Constant::Kind::integer ||
+        f.value.bits >= selectors) {
+      return error(DiagId::PtxMatrixSelector, f.loc, 1,
+                   {"sparsity selector", "a constant from 0 to " + std::to_string(selectors - 1)});
+    }
+    s.selector = static_cast<uint8_t>(f.value.bits);
+    next = 6;
+  }
+  if (s.scales != 0 && (!scaleOperands(o[next], o[next + 1], s.scales, 2, s.scaleA) ||
+                        !scaleOperands(o[next + 2], o[next + 3], s.scales, 4, s.scaleB))) {
+    return false;
+  }
+  return emitMatrix(in, form, std::move(s), Instr{});
+}
+
+// wmma.mma d, a, b, c
+bool FunctionDecoder::wmmaInstruction(const Instruction& in, const Form& form) {
+  if (!operandCount(in, 4, 4)) return false;
+  MatrixSite s;
+  std::vector<Element> e = elementsOf(form);
+  setShape(form, s);
+  if (e.size() == 2) e = {e[0], Element::f16, Element::f16, e[1]};
+  s.saturate = form.has(Mod::satfinite);
+  s.andPopcount = form.has(Mod::andMod);
+  s.d = opaqueOf(s, OpaqueOperand::c, e[0]);
+  s.a = opaqueOf(s, OpaqueOperand::a, e[1]);
+  s.b = opaqueOf(s, OpaqueOperand::b, e[2]);
+  s.c = opaqueOf(s, OpaqueOperand::c, e[3]);
+  const std::vector<Operand>& o = in.operands;
+  return fragmentRegisters(o[0], s.d, true, false) && fragmentRegisters(o[1], s.a, false, false) &&
+         fragmentRegisters(o[2], s.b, false, false) && fragmentRegisters(o[3], s.c, false, true) &&
+         emitMatrix(in, form, std::move(s), Instr{});
+}
+
+// wmma.load r, [p]{, stride}; wmma.store [p], r{, stride}
+bool FunctionDecoder::wmmaMemory(const Instruction& in, const Form& form) {
+  if (!operandCount(in, 2, 3)) return false;
+  bool load = form.row->family == Family::wmmaLoad;
+  MatrixSite s;
+  setShape(form, s);
+  std::vector<Element> elements = elementsOf(form);
+  Element e = elements.back();
+  OpaqueOperand which = form.has(Mod::matrixA)   ? OpaqueOperand::a
+                        : form.has(Mod::matrixB) ? OpaqueOperand::b
+                                                 : OpaqueOperand::c;
+  Fragment& f = load ? s.d : s.a;
+  f = opaqueOf(s, which, e);
+  Extents x = extentsOf(s, which);
+  s.byColumns = isColumn(form, 0);
+  s.elementBits = static_cast<uint8_t>(containerBits(e, true));
+
+  Instr out;
+  if (!memoryOperand(in.operands[load ? 1 : 0], matrixSpace(form), false, out)) return false;
+  if (out.space == Space::local || out.space == Space::param || out.space == Space::constant) {
+    const Operand& o = in.operands[load ? 1 : 0];
+    return error(DiagId::PtxWrongSpace, o.loc, static_cast<uint32_t>(o.name.size()),
+                 {o.name, spaceName(out.space), "global or shared"});
+  }
+  if (!fragmentRegisters(in.operands[load ? 0 : 1], f, load, false)) return false;
+  if (in.operands.size() == 3) {
+    auto stride = source(in.operands[2], Mod::u32, false, false, nullptr);
+    if (!stride) return false;
+    s.stride = keepOperand(*stride);
+  } else {
+    s.stride = keepOperand(k_.constant32(s.byColumns ? x.rows : x.columns));
+  }
+
+  // A register at once where its elements lie beside each other in memory.
+  unsigned registerBytes = f.wide ? 8 : 4, perRegister = registerBytes * 8 / s.elementBits;
+  bool whole = perRegister == 1 || s.byColumns != x.byRows;
+  unsigned perLane = f.registers * perRegister;
+  for (unsigned i = 0; i < perLane; i += whole ? perRegister : 1) {
+    unsigned bytes = whole ? registerBytes : s.elementBits / 8;
+    s.parts.push_back({static_cast<uint8_t>(i / perRegister),
+                       static_cast<uint8_t>(whole ? 0 : i % perRegister * bytes),
+                       static_cast<uint8_t>(bytes)});
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      FragmentPlace at = opaquePlace(x.rows, x.columns, x.byRows, perLane, lane, i);
+      s.partPlaces.push_back(at.row);
+      s.partPlaces.push_back(at.column);
+    }
+  }
+  out.size = s.parts[0].bytes;
+  return emitMatrix(in, form, std::move(s), out);
+}
+
+namespace {
+
+// Byte b of register r of a lane, as byte `column` of row `row` of the memory or source matrix.
+struct BytePlace {
+  unsigned row, column;
+};
+BytePlace bytePlace(const Form& f, unsigned r, unsigned lane, unsigned b) {
+  unsigned g = lane / 4, t = lane % 4;
+  if (!f.has(Mod::trans)) return {8 * r + g, 4 * t + b};
+  return {8 * r + 2 * t + b / 2, 2 * g + b % 2};
+}
+
+}  // namespace
+
+// ldmatrix r, [p]; stmatrix [p], r; movmatrix d, a
+bool FunctionDecoder::rowMatrix(const Instruction& in, const Form& form) {
+  if (!operandCount(in, 2, 2)) return false;
+  Family family = form.row->family;
+  bool load = family == Family::ldmatrix, move = family == Family::movmatrix;
+  MatrixSite s;
+  unsigned matrices = form.has(Mod::x4) ? 4 : form.has(Mod::x2) ? 2 : 1;
+  unsigned registers = matrices;
+  s.rowCount = static_cast<uint8_t>(8 * matrices);
+  for (unsigned r = 0; r < registers; ++r) {
+    for (unsigned lane = 0; lane < kLanes; ++lane) {
+      for (unsigned b = 0; b < 4; ++b) {
+        BytePlace at = bytePlace(form, r, lane, b);
+        s.bytes.push_back(static_cast<uint16_t>(at.row * kRowBytes + at.column));
+      }
+    }
+  }
+  auto fragment = [&](Fragment& f) {
+    f.element = Element::none;  // Words, of 32 bits each.
+    f.registers = static_cast<uint8_t>(registers);
+    f.perRegister = 1;
+  };
+  Instr out;
+  out.size = kRowBytes;
+  if (move) {
+    fragment(s.a);
+    fragment(s.d);
+    for (unsigned i = 0; i < 2; ++i) {
+      auto ref = i == 0 ? destination(in.operands[0], Mod::b32, false, nullptr)
+                        : source(in.operands[1], Mod::b32, false, false, nullptr);
+      if (!ref) return false;
+      (i == 0 ? s.d : s.a).first = keepOperand(*ref);
+    }
+    return emitMatrix(in, form, std::move(s), out);
+  }
+  Fragment& f = load ? s.d : s.a;
+  fragment(f);
+  const Operand& address = in.operands[load ? 1 : 0];
+  if (!memoryOperand(address, matrixSpace(form), false, out)) return false;
+  if (out.space != Space::shared && out.space != Space::generic) {
+    return error(DiagId::PtxWrongSpace, address.loc, static_cast<uint32_t>(address.name.size()),
+                 {address.name, spaceName(out.space), "shared"});
+  }
+  return fragmentRegisters(in.operands[load ? 0 : 1], f, load, false) &&
+         emitMatrix(in, form, std::move(s), out);
+}
+
+bool FunctionDecoder::matrixInstruction(const Instruction& in, const Form& form) {
+  switch (form.row->family) {
+    case Family::mma:
+      return mmaInstruction(in, form);
+    case Family::wmmaMma:
+      return wmmaInstruction(in, form);
+    case Family::wmmaLoad:
+    case Family::wmmaStore:
+      return wmmaMemory(in, form);
+    default:
+      return rowMatrix(in, form);
+  }
+}
+
+}  // namespace mtlc::sim::ptx
