@@ -74,7 +74,8 @@ using Statistics = std::array<uint64_t, kStatCount>;
 // keeps no state of its own between functions.
 class PassContext {
  public:
-  explicit PassContext(RemarkLog* remarks = nullptr) : remarks_(remarks) {}
+  explicit PassContext(RemarkLog* remarks = nullptr, DiagnosticEngine* diags = nullptr)
+      : remarks_(remarks), diags_(diags) {}
 
   int64_t option(OptionId id) const;
   void count(Stat stat, uint64_t n = 1) { statistics_[static_cast<size_t>(stat)] += n; }
@@ -83,6 +84,10 @@ class PassContext {
   void remark(RemarkId id, const ir::Function& function, SourceLoc at, DiagArgs args = {}) {
     if (remarks_) remarks_->add(id, function.name(), at, args);
   }
+  RemarkLog* remarks() const { return remarks_; }  // nullptr if nobody wants them.
+  // For what a pass cannot accept; the run ends after a pass that reported an error. nullptr
+  // outside of runPasses().
+  DiagnosticEngine* diags() const { return diags_; }
   // Analyses of `function` as it is now. A pass that changes the function calls
   // analyses().invalidate(function, change) before it asks again; the manager does it at the end of
   // a pass, by the pass's result.
@@ -94,6 +99,7 @@ class PassContext {
  private:
   const PassInvocation* invocation_ = nullptr;
   RemarkLog* remarks_;
+  DiagnosticEngine* diags_;
   Statistics statistics_{};
   FunctionAnalyses analyses_;
 };

@@ -31,7 +31,7 @@ class Run {
         passes_(passes),
         diags_(diags),
         options_(options),
-        context_(options.remarks) {
+        context_(options.remarks, &diags) {
     for (const PassInvocation& p : passes) report_.steps.push_back({.pass = p.pass});
   }
 
@@ -53,6 +53,7 @@ class Run {
     while (i < passes_.size()) {
       if (body(passes_[i]).onModule) {
         runModulePass(i++);
+        if (diags_.errorCount() > errorsBefore_) return false;
         continue;
       }
       size_t end = i;
@@ -80,6 +81,7 @@ class Run {
           if (!f.isDeclaration()) runFunctionPass(i, f);
         }
       }
+      if (diags_.errorCount() > errorsBefore_) return false;
       if (options_.printAfterAll || isNamed(options_.printAfter, name)) {
         dump("after", name);
       } else if (options_.printChanged) {
@@ -146,6 +148,7 @@ class Run {
   DiagnosticEngine& diags_;
   const PipelineOptions& options_;
   PassContext context_;
+  const int errorsBefore_ = diags_.errorCount();
   PipelineReport report_;
 };
 

@@ -67,8 +67,8 @@ std::vector<PassInvocation> standardPipeline(OptLevel level);
 
 // Runs the passes in order over a module that verifies. Consecutive function passes run function by
 // function, unless the options watch the module between passes; the result is the same.
-// Declarations are skipped. Returns false when an error was reported: verifyEach found one, or
-// afterPass returned false.
+// Declarations are skipped. Returns false when an error was reported (a module pass or verifyEach
+// found one), or afterPass returned false.
 bool runPasses(ir::Module& module, std::span<const PassInvocation> passes, DiagnosticEngine& diags,
                const PipelineOptions& options = {});
 

@@ -49,6 +49,7 @@ struct TensorDecision {
   uint32_t tiles = 0;      // Products: operations tensor.mma or tensor.acc.mma.
   uint32_t tuplePeak = 0;  // 0 where the target has no form.
   uint32_t budget = 0;
+  std::string why;  // Not resident: what stands against it.
 };
 // "mtlc.tensor_chain resident tiles=4 tuple_peak=32 budget=64"
 std::string toString(const TensorDecision& decision);

@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from fractions import Fraction
 
 import mtlc_exec
+import mtlc_testing
 import numpy as np
 
 # ---- Formats: exponent bits, mantissa bits, bias, what the largest exponent means. ----
@@ -251,6 +252,33 @@ def multiply_floats(
     return round_results(exact, scale, special, zero_sign, acc, result)
 
 
+def error_bound(a: np.ndarray, b: np.ndarray, c: np.ndarray, want: np.ndarray, acc: str, result: str) -> np.ndarray:
+    """ir.md §6: how far a result may be from `want`, the exact sum rounded to `acc` and to `result`. Infinite where partial
+    sums may leave the range of the formats."""
+
+    def facts(name: str) -> tuple[float, float, float]:  # Unit roundoff, least value, greatest.
+        exponent, mantissa, bias, _ = FLOATS[name]
+        top = (1 << exponent) - 2 - bias
+        return 2.0 ** -(mantissa + 1), 2.0 ** quantum(name), math.ldexp(2 - 2.0**-mantissa, top)
+
+    with np.errstate(all="ignore"):
+        total = np.abs(a) @ np.abs(b) + np.abs(c)
+        u, least, most = facts(acc)
+        bound = (a.shape[1] + 2) * (u * total + least)
+        v, least, most_result = facts(result)
+        bound += 2 * v * np.abs(decode(result, want)) + least
+        bound = np.nan_to_num(bound, nan=0.0, posinf=0.0)
+        return np.where(np.isfinite(total) & (total * (1 + 2.0**-5) > min(most, most_result)), np.inf, bound)
+
+
+def scatter(values: np.ndarray, layout: str, leading: int) -> np.ndarray:
+    """A matrix of numbers in the order of its storage, 0 in between."""
+    at = _indices(values.shape, layout, leading, False).ravel()
+    out = np.zeros(int(at.max()) + 1 if at.size else 0)
+    out[at] = values.ravel()
+    return out
+
+
 def multiply_f64(a: np.ndarray, b: np.ndarray, c_codes: np.ndarray, mode: str) -> np.ndarray:
     """One fused multiply-add for each k in turn; finite values."""
     codes = c_codes.copy()
@@ -361,6 +389,15 @@ class Expectation:
     offset: int
     data: np.ndarray
     nan_format: str | None  # Any NaN of this format will do.
+    bound: np.ndarray | None = None  # How far each stored element may be off where results need not be exact.
+
+    def is_near(self, got: np.ndarray, want: np.ndarray) -> np.ndarray:
+        """Of codes: whether both are numbers and within the bound."""
+        if self.bound is None or self.nan_format is None:
+            return np.zeros(got.shape, bool)
+        x, y = decode(self.nan_format, got), decode(self.nan_format, want)
+        with np.errstate(invalid="ignore"):
+            return (np.abs(x - y) <= self.bound[: len(x)]) | np.isinf(self.bound[: len(x)])
 
 
 @dataclass
@@ -426,13 +463,20 @@ class Batch:
         parameters = "%in: ptr<global>, %out: ptr<global>, %io: ptr<global>"
         return f'module "batch"\n\nkernel @k({parameters}) {{\n^entry:\n{lines}\n  ret\n}}\n'
 
-    def run(self, test: mtlc_exec.TestCase, *, block: int = 32, options: tuple[str, ...] = (), shared: int = 0) -> None:
-        """Launches the kernel, and compares."""
+    def run(
+        self, test: mtlc_exec.TestCase, *, block: int = 32, options: tuple[str, ...] = (), shared: int = 0,
+        passes: str = "", exact: bool = True, device: str = "interp"
+    ) -> None:  # fmt: skip
+        """Launches the kernel, after these passes, and compares; if not `exact`, within the bounds of expectations."""
         path = mtlc_exec.write_source("batch.mtir", self.text())
+        if passes:
+            source, path = path, mtlc_exec.write_source("legal.mtir", "")
+            done = mtlc_testing.run("mtlc-opt", f"--passes={passes}", "--verify-each", "--verify-device", source, "-o", path)
+            test.assertEqual(done.returncode, 0, done.stderr)
         out = mtlc_exec.Output(np.uint8, self.out_size + 16)
         io = mtlc_exec.InOut(np.frombuffer(bytes(self.in_out) + b"\xcd" * 16, np.uint8))
         source = np.frombuffer(bytes(self.inputs) + b"\xcd" * 16, np.uint8)
-        result = test.launch(path, "k", [source, out, io], device="interp", block=block, options=options, shared=shared)
+        result = test.launch(path, "k", [source, out, io], device=device, block=block, options=options, shared=shared)
         wanted = {
             "out": np.full(self.out_size + 16, 0xCD, np.uint8),
             "io": np.frombuffer(io.array.tobytes(), np.uint8).copy(),
@@ -449,6 +493,8 @@ class Batch:
                     x = mine[:whole].copy().view(f"u{size}").astype(np.uint64)
                     y = e.data[:whole].copy().view(f"u{size}").astype(np.uint64)
                     both = is_nan(e.nan_format, x) & is_nan(e.nan_format, y)
+                    if not exact:
+                        both |= e.is_near(x, y)
                     bad = np.nonzero((x != y) & ~both)[0][:6]
                     test.assertEqual([(int(i), hex(int(x[i])), hex(int(y[i]))) for i in bad], [], "element, got, want")
                     mine = mine.copy()

@@ -1,6 +1,7 @@
 """Products for tests: operands of all kinds, the text of the operation, and what it gives."""
 
 import dataclasses
+import itertools
 import math
 from dataclasses import dataclass
 
@@ -21,6 +22,9 @@ PAIRS = [
     ("b1", "b1", "i32", "xor_popcount"),
     ("b1", "b1", "i32", "and_popcount"),
 ]
+
+
+LAYOUTS = list(itertools.product(("row", "col"), repeat=4))
 
 
 def results_of(acc: str) -> list[str]:
@@ -167,6 +171,7 @@ class Product:
                     a = a * values
                 else:
                     b = b * values
+        self.bound = None
         if not isfloat:
             self.want = model.multiply_integers(
                 a, b, self.c_codes, math_mode=self.math_mode, saturate=self.overflow == "saturate"
@@ -176,6 +181,9 @@ class Product:
             self.want = model.multiply_f64(a, b, self.c_codes, mode)
         else:
             self.want = model.multiply_floats(a, b, self.c_codes, self.acc, self.result, there)
+            if self.kind != "integers" or self.scales != ("none", "none"):
+                c = model.decode(self.result, self.c_codes)
+                self.bound = model.error_bound(a, b, c, self.want, self.acc, self.result)
 
     def _scale_codes(self, rng: np.random.Generator, side: int, mode: str, name: str) -> np.ndarray | None:
         if mode == "none":
@@ -232,6 +240,8 @@ class Product:
             want = model.store(self.want, self.result, self.layouts[3], leading[3])
             operands["c"] = batch.input(c.data, skew=skews[2])
             operands["d"] = batch.output(want.data, name, nan, skew=skews[3])
+        if self.bound is not None:
+            batch.expectations[-1].bound = model.scatter(self.bound, self.layouts[3], leading[3])
         if self.masks is not None:
             noise = rng.integers(0, 256, self.masks.shape) & ~((1 << model.GROUPS[self.sparsity]) - 1)
             operands["metadata"] = batch.input((self.masks | noise).astype(np.uint8).ravel(), skew=self.skew)
@@ -276,3 +286,25 @@ class Product:
                     f"{slot}={batch.constant(v, wide)}" for slot, v in zip(("row", "col", "m", "n", "k"), values)
                 )
                 batch.emit(f"tensor.matmul {text}, {place} {{m{rows}n{cols}k16, {', '.join(fields)}}}")
+
+
+def varied(rng: np.random.Generator, m: int, n: int, k: int, pair: tuple[str, str, str, str], **more) -> Product:
+    """A product whose storage is drawn by lot."""
+    a, b, acc, mode = pair
+    flags = rng.integers(0, 2, 8)
+    choices = {
+        "result": str(rng.choice(results_of(acc))),
+        "layouts": LAYOUTS[rng.integers(0, 16)],
+        "transpose_a": bool(flags[0]),
+        "transpose_b": bool(flags[1]),
+        "dense": (bool(flags[2]) and a in NARROW[2:], bool(flags[3]) and b in NARROW[2:]),
+        "pads": tuple(int(x) for x in rng.integers(0, 6, 4)),
+        "runtime": bool(flags[4]),
+        "in_place": bool(flags[5]),
+        "kind": ("integers", "any")[flags[6]],
+        "overflow": ("wrap", "saturate")[flags[7]] if acc == "i32" else "wrap",
+        "region": (int(rng.choice([5, 16, 32, 64])), int(rng.choice([8, 13, 32, 64]))),
+        "skew": int(rng.integers(0, 4)),
+        **more,
+    }
+    return Product(m, n, k, a, b, acc, math_mode=mode, **choices)

@@ -5,32 +5,9 @@ import itertools
 import mtlc_exec
 import numpy as np
 import tensor_model as model
-from tensor_product import NARROW, PAIRS, Product, results_of
+from tensor_product import LAYOUTS, PAIRS, Product, results_of, varied
 
-LAYOUTS = list(itertools.product(("row", "col"), repeat=4))
 SIZES = (1, 7, 8, 15, 16, 17, 31, 33, 64)
-
-
-def varied(rng: np.random.Generator, m: int, n: int, k: int, pair: tuple[str, str, str, str], **more) -> Product:
-    """A product whose storage is drawn by lot."""
-    a, b, acc, mode = pair
-    flags = rng.integers(0, 2, 8)
-    choices = {
-        "result": str(rng.choice(results_of(acc))),
-        "layouts": LAYOUTS[rng.integers(0, 16)],
-        "transpose_a": bool(flags[0]),
-        "transpose_b": bool(flags[1]),
-        "dense": (bool(flags[2]) and a in NARROW[2:], bool(flags[3]) and b in NARROW[2:]),
-        "pads": tuple(int(x) for x in rng.integers(0, 6, 4)),
-        "runtime": bool(flags[4]),
-        "in_place": bool(flags[5]),
-        "kind": ("integers", "any")[flags[6]],
-        "overflow": ("wrap", "saturate")[flags[7]] if acc == "i32" else "wrap",
-        "region": (int(rng.choice([5, 16, 32, 64])), int(rng.choice([8, 13, 32, 64]))),
-        "skew": int(rng.integers(0, 4)),
-        **more,
-    }
-    return Product(m, n, k, a, b, acc, math_mode=mode, **choices)
 
 
 class Products(mtlc_exec.TestCase):

@@ -1,0 +1,192 @@
+"""tensor-legalize: tensor operations as scalar code, and as native products with guards and edges, give what the operations
+themselves give: exactly where that is promised, and within the bound of docs/ir.md elsewhere. A native form is a synthetic
+one, whose products the interpreter executes and whose preconditions it checks."""
+
+import itertools
+
+import mtlc_exec
+import numpy as np
+import tensor_model as model
+from tensor_product import LAYOUTS, PAIRS, Product, results_of, varied
+
+REPLAY = "tensor-legalize"
+SIZES = (1, 7, 8, 15, 16, 17, 31, 33, 64)
+
+
+def native(m: int, n: int, k: int, budget: int = 64, acc: int = 4, a: int = 4, b: int = 2) -> str:
+    form = f"form-m={m},form-n={n},form-k={k},acc-registers={acc},a-registers={a},b-registers={b}"
+    return f"tensor-legalize{{{form},budget={budget}}}"
+
+
+NATIVES = (native(16, 8, 16), native(8, 8, 4, budget=14), native(16, 16, 16, acc=8, a=8, b=8), native(8, 32, 32, budget=20))
+
+
+class Legalized(mtlc_exec.TestCase):
+    def batch(self, products: list[Product], seed: int, *, matmul: bool, passes: str = REPLAY, **launch) -> None:
+        rng = np.random.default_rng(seed)
+        batch = model.Batch()
+        for p in products:
+            p.add(batch, rng, matmul=matmul)
+        batch.run(self, passes=passes, exact=False, **launch)
+
+    def test_every_pair(self) -> None:
+        for matmul in (True, False):
+            rng = np.random.default_rng(3)
+            products = []
+            for pair in PAIRS:
+                kinds = ["integers", "any"]
+                if pair[0] in model.FLOATS and pair[0] != "f64":
+                    kinds += ["extreme", "special"]
+                for result, kind in itertools.product(results_of(pair[2]), kinds):
+                    products.append(varied(rng, 9, 7, 19, pair, result=result, kind=kind))
+            self.batch(products, 3, matmul=matmul)
+
+    def test_shapes(self) -> None:
+        rng = np.random.default_rng(1)
+        shapes = [(19, 23, 21), (17, 9, 33), (24, 40, 17), (1, 1, 1), (16, 8, 0), (33, 64, 65)]
+        shapes += [tuple(rng.choice(SIZES, 3).tolist()) for _ in range(2 * len(PAIRS))]
+        self.batch([varied(rng, *s, PAIRS[i % len(PAIRS)]) for i, s in enumerate(shapes)], 1, matmul=True)
+        shapes = [s for s in shapes if s[2] > 0]
+        self.batch([varied(rng, *s, PAIRS[i % len(PAIRS)]) for i, s in enumerate(shapes)], 2, matmul=False)
+
+    def test_layouts(self) -> None:
+        rng = np.random.default_rng(4)
+        products = []
+        for pair, dense in ((PAIRS[1], False), (("e2m3", "e3m2", "f32", "multiply_add"), True),
+                            (("i4", "u4", "i32", "multiply_add"), True), (PAIRS[-1], True)):  # fmt: skip
+            for layouts, ta, tb in itertools.product(LAYOUTS[:: 1 if dense else 3], (False, True), (False, True)):
+                more = {"layouts": layouts, "transpose_a": ta, "transpose_b": tb, "dense": (dense, dense)}
+                products.append(varied(rng, 6, 5, 11, pair, in_place=False, **more))
+        self.batch(products, 4, matmul=True)
+
+    def test_empty_sums(self) -> None:
+        """K = 0 copies C, NaN payloads and all; nothing is left of what is out of range."""
+        rng = np.random.default_rng(5)
+        for passes in (REPLAY, NATIVES[0]):
+            batch = model.Batch()
+            for pair in PAIRS:
+                p = varied(rng, 9, 5, 0, pair, kind="special", in_place=False)
+                p.add(batch, rng, matmul=True)
+                batch.expectations[-1].nan_format = None
+            batch.run(self, passes=passes)
+
+    def test_tails_with_poisoned_surroundings(self) -> None:
+        """BC-39: a row of NaN next to one of ones, K of 33; each B[k, j] and A[i, k] arrives where it belongs."""
+        one, nan = 0x3C00, 0x7E00
+        a = np.array([[one] * 33, [nan] * 33], np.uint64)
+        b, c = np.full((33, 1), one, np.uint64), np.zeros((2, 1), np.uint64)
+        products = []
+        for la, lb, ta, pad in itertools.product(("row", "col"), ("row", "col"), (False, True), (0, 7)):
+            more = {"layouts": (la, lb, "row", "row"), "transpose_a": ta, "pads": (pad, pad, 5, 5), "given": (a, b, c)}
+            products.append(Product(2, 1, 33, **more))
+        self.batch(products, 12, matmul=True)
+        self.assertEqual(products[0].want.tolist(), [[model.encode("f32", 33.0)], [model.nan_code("f32")]])
+        a = np.array([[model.encode("f16", 16.0 * i + k) for k in range(16)] for i in range(16)], np.uint64)
+        b = np.array([[one if k == j else 0 for j in range(16)] for k in range(16)], np.uint64)
+        units = [
+            Product(16, 16, 16, layouts=(la, lb, "row", "row"), transpose_a=ta, transpose_b=tb, kind="integers",
+                    given=(a, b, np.zeros((16, 16), np.uint64)))
+            for la, lb, ta, tb in itertools.product(("row", "col"), ("row", "col"), (False, True), (False, True))
+        ]  # fmt: skip
+        for matmul, passes in itertools.product((False, True), (REPLAY, NATIVES[0])):
+            self.batch(units, 13, matmul=matmul, passes=passes)
+        np.testing.assert_array_equal(model.decode("f32", units[0].want), np.arange(256.0).reshape(16, 16))
+
+    def scaled(self, seed: int, shape: tuple[int, int], ks: tuple[int, ...]) -> list[Product]:
+        rng = np.random.default_rng(seed)
+        products = []
+        modes = list(itertools.product(("none", "tensor", "block16", "block32"), repeat=2))[1:]
+        formats = list(itertools.product(("ue8m0", "ue4m3"), repeat=2))
+        pairs = [p for p in PAIRS if p[0] in model.FLOATS and p[0] != "f64"]
+        for i, (scales, scale_formats) in enumerate(itertools.product(modes, formats)):
+            for kind, nan in (("any", False), ("integers", False), ("extreme", False), ("any", True)):
+                pair = pairs[(3 * i + len(products)) % len(pairs)]
+                more = {"scales": scales, "scale_formats": scale_formats, "kind": kind, "nan_scale": nan}
+                products.append(varied(rng, *shape, ks[i % len(ks)], pair, **more))
+        return products
+
+    def test_scales(self) -> None:
+        for matmul in (True, False):
+            self.batch(self.scaled(6, (5, 6), (37, 64, 16, 1, 70)), 6, matmul=matmul)
+        rng = np.random.default_rng(6)
+        pair = ("e2m1", "e4m3", "f32", "multiply_add")
+        self.batch([varied(rng, 19, 23, 67, pair, scales=("block32", "block16"), kind="integers")], 6, matmul=True)
+
+    def sparse(self, seed: int, m: int, n: int, extra: int) -> list[Product]:
+        rng = np.random.default_rng(seed)
+        products = []
+        for sparsity, group in list(model.GROUPS.items())[1:]:
+            for i, pair in enumerate(p for p in PAIRS if p[0] != "b1"):
+                # With 20 rows and 4 groups, all 70 masks of 4:8; the last group may be short.
+                k = extra + 4 * group - i % group
+                scales = ("block16", "none") if pair[2] == "f32" and i % 3 == 0 else ("none", "none")
+                products.append(varied(rng, m, n, k, pair, sparsity=sparsity, scales=scales))
+        return products
+
+    def test_sparse(self) -> None:
+        for matmul in (True, False):
+            self.batch(self.sparse(7, 20, 3, 0), 7, matmul=matmul)
+        rng = np.random.default_rng(7)
+        self.batch([varied(rng, 19, 23, 19, PAIRS[1], sparsity="structured_2_to_4", kind="integers")], 7, matmul=True)
+
+    def test_saturation(self) -> None:
+        rng = np.random.default_rng(9)
+        products = []
+        for pair in (p for p in PAIRS if p[2] == "i32"):
+            for overflow in ("wrap", "saturate"):
+                products.append(varied(rng, 8, 8, 33, pair, overflow=overflow, kind="any"))
+        self.batch(products, 9, matmul=True)
+        self.batch(products, 9, matmul=False)
+        for passes in (native(8, 8, 16), native(8, 8, 32)):  # One native step, and two.
+            products = [varied(rng, 8, 16, 32, p, overflow="saturate") for p in PAIRS if p[2] == "i32"]
+            self.batch(products, 9, matmul=False, passes=passes)
+            self.batch(products, 9, matmul=True, passes=passes)
+
+    def test_workgroup_scope(self) -> None:
+        rng = np.random.default_rng(10)
+        products = [varied(rng, 17, 9, 20, pair, scope="workgroup") for pair in PAIRS]
+        self.batch(products, 10, matmul=True, block=40)  # The last subgroup is partial.
+        self.batch(products, 10, matmul=False, block=64)
+        products = [varied(rng, 32, 32, 32, pair, scope="workgroup", skew=0) for pair in PAIRS]
+        for turn, passes in enumerate(NATIVES):
+            self.batch(products[turn::4], 10, matmul=True, block=96, passes=passes)
+            self.batch(products[turn::9], 10, matmul=True, block=48, passes=passes)
+            self.batch(products[turn::4], 10, matmul=False, block=64, passes=passes)
+
+    def test_subgroup_sizes(self) -> None:
+        rng = np.random.default_rng(11)
+        products = [varied(rng, 8, 9, 20, pair) for pair in PAIRS[:8]]
+        for size, passes in itertools.product((8, 16, 64), (REPLAY, NATIVES[1])):
+            self.batch(products, 11, matmul=False, block=size, options=(f"--subgroup-size={size}",), passes=passes)
+        for block in (1, 5, 20, 31):
+            self.batch(products, 11, matmul=True, block=block)
+            self.batch(products, 11, matmul=True, block=block, passes=NATIVES[1])
+
+    def test_native_shapes(self) -> None:
+        rng = np.random.default_rng(20)
+        for turn, passes in enumerate(NATIVES):
+            products = []
+            for pair in PAIRS[turn % 2 :: 2]:
+                shape = [int(rng.choice(c)) for c in ((16, 32), (16, 32, 64), (16, 32, 48, 64, 160))]
+                products.append(varied(rng, *shape, pair, result=results_of(pair[2])[0]))
+            self.batch(products, 20, matmul=False, passes=passes)
+            # Aligned regions inside, and on the border; multiples of a step and not.
+            products = []
+            for i, pair in enumerate(PAIRS):
+                pads = (0, 0, 0, 0) if i % 3 else (8, 16, 4, 4)
+                shape = (int(rng.choice((32, 40))), int(rng.choice((32, 40, 64))), int(rng.choice((32, 64, 71, 128, 130))))
+                region = ((32, 32), (16, 64), (64, 16), (16, 8))[(i + turn) % 4]
+                more = {"result": results_of(pair[2])[0], "pads": pads, "skew": 0, "region": region}
+                products.append(varied(rng, *shape, pair, **more))
+            self.batch(products[1 - turn % 2 :: 2], 21, matmul=True, passes=passes)
+
+    def test_native_scales_and_sparsity(self) -> None:
+        for turn, passes in enumerate(NATIVES):
+            self.batch(self.scaled(22, (16, 32), (64, 75))[turn::8], 22, matmul=True, passes=passes)
+            self.batch(self.scaled(23, (16, 32), (64, 160))[turn::8], 23, matmul=False, passes=passes)
+            self.batch(self.sparse(24, 16, 32, 48)[turn::4], 24, matmul=True, passes=passes)
+            self.batch(self.sparse(25, 16, 32, 48)[turn::4], 25, matmul=False, passes=passes)
+
+
+if __name__ == "__main__":
+    mtlc_exec.main()
