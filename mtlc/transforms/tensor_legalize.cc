@@ -349,7 +349,7 @@ class SyntheticTarget : public TargetInfo {
   std::optional<TensorForm> tensorForm(const ir::MmaDesc&, const TensorUse&) const override {
     return form_.m ? std::optional(form_) : std::nullopt;
   }
-  std::string tensorNeeds(const ir::MmaDesc&) const override { return "form-m"; }
+  std::string tensorNeeds(const ir::MmaDesc&) const override { return "form-m=16"; }
   unsigned tensorTupleBudget() const override { return budget_; }
 
  private:

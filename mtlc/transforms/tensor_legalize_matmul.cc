@@ -239,19 +239,15 @@ class Native {
     take(a_, p_.row, zero);
     take(matrixB_, zero, p_.col);
     take(c_, p_.row, p_.col);
-    if (!sameOutput()) take(d_, p_.row, p_.col);
+    if (!p_.inPlace()) take(d_, p_.row, p_.col);
     return bits;
-  }
-  bool sameOutput() const {
-    auto same = [](Index a, Index b) { return a.value == b.value && a.most == b.most; };
-    return p_.c == p_.d && p_.desc.cLayout == p_.desc.dLayout && same(p_.ldc, p_.ldd);
   }
   // The lengths of lines in bits, put together by or; nullptr if they are all constants, which the
   // plan has checked.
   Value* lineBits() {
     Value* bits = nullptr;
     for (const StoredMatrix* x : {&a_, &matrixB_, &c_, &d_}) {
-      if (x->leading.isConst() || (x == &d_ && sameOutput())) continue;
+      if (x->leading.isConst() || (x == &d_ && p_.inPlace())) continue;
       Value* length = e_.as64(x->leading);
       bits = orOf(b_, bits, b_.mul(length, b_.constBits(ir::kI64, distanceBits(*x))));
     }
@@ -298,7 +294,7 @@ class Native {
     ir::MmaDesc desc = tileDesc(p_.desc, plan_.m, plan_.n, plan_.k);
     ir::MmaDesc begin = ir::normalizedFor(ir::MmaUse::AccBegin, desc);
     Operands operands{{Slot::C, e_.place(c_, row, col)}};
-    operands.push_back({Slot::D, sameOutput() ? operands[0].value : e_.place(d_, row, col)});
+    operands.push_back({Slot::D, p_.inPlace() ? operands[0].value : e_.place(d_, row, col)});
     leading(p_.ldc, Slot::Ldc, begin.ldc, operands);
     leading(p_.ldd, Slot::Ldd, begin.ldd, operands);
     Value* start = b_.accBegin(begin, operands);
