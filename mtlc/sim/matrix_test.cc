@@ -265,6 +265,98 @@ TEST(MatrixWeak, StoresAndLoadsWithWeakMemory) {
   }
 }
 
+// Where the bytes of ldmatrix and stmatrix go, stated as NVIDIA's CuTe states it: as positions in
+// the rows that the lanes' addresses give, laid end to end in some order.
+//
+// The kernel fills row i of the shared array, 16 bytes, with bytes 16 * i and up (the low byte).
+std::vector<uint32_t> loadedWith(const std::string& opcode, unsigned registers) {
+  std::string list, stores;
+  for (unsigned r = 0; r < registers; ++r) {
+    list += (r == 0 ? "%r1" : ", %r1") + std::to_string(r);
+    stores +=
+        "st.global.b32 [%rd3+" + std::to_string(128 * r) + "], %r1" + std::to_string(r) + ";\n";
+  }
+  std::string fill;
+  for (unsigned w = 0; w < 4; ++w) {
+    fill += "shl.b32 %r5, %r0, 4;\nadd.u32 %r5, %r5, " + std::to_string(4 * w) +
+            ";\nmul.lo.u32 %r5, %r5, 0x01010101;\nadd.u32 %r5, %r5, 0x03020100;\n"
+            "st.shared.b32 [%r2+" +
+            std::to_string(4 * w) + "], %r5;\n";
+  }
+  // Sums of bytes must not carry: rows 0 to 15 only, others repeat them.
+  std::string ptx =
+      kernel("and.b32 %r0, %r0, 15;\n" + fill + "mov.u32 %r0, %tid.x;\nbar.sync 0;\n" + opcode +
+             " {" + list + "}, [%r2];\n" + stores);
+  Outcome r = run(ptx);
+  EXPECT_TRUE(r.reports.empty()) << r.text;
+  return r.out;
+}
+uint8_t byteOf(uint32_t word, unsigned b) { return static_cast<uint8_t>(word >> (8 * b)); }
+
+TEST(MatrixRows, TransposedBytes) {
+  std::vector<uint32_t> got = loadedWith("ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8", 2);
+  if (got.empty()) return;
+  // Logical row of address i, then (t, g, low bit, high bit, register) to logical row and column.
+  auto address = [](unsigned logical) {
+    for (unsigned i = 0; i < 16; ++i) {
+      if ((i & 1) + 8 * (i >> 1 & 1) + 2 * (i >> 2) == logical) return i;
+    }
+    return 0u;
+  };
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    for (unsigned r = 0; r < 2; ++r) {
+      for (unsigned b = 0; b < 4; ++b) {
+        unsigned bit = 256 * (lane % 4) + 8 * (lane / 4) + 128 * (b & 1) + 64 * (b >> 1) + 1024 * r;
+        unsigned row = address(bit / 128), column = bit % 128 / 8;
+        EXPECT_EQ(byteOf(got[32 * r + lane], b), 16 * row + column) << lane << ' ' << r << ' ' << b;
+      }
+    }
+  }
+}
+
+TEST(MatrixRows, PackedElements) {
+  for (unsigned bits : {4u, 6u}) {
+    std::string format = bits == 4 ? "b4x16_p64" : "b6x16_p32";
+    std::vector<uint32_t> got =
+        loadedWith("ldmatrix.sync.aligned.m8n16.x2.shared.b8x16." + format, 2);
+    if (got.empty()) return;
+    for (unsigned i = 0; i < 64; ++i) {
+      unsigned lane = i % 32, row = 8 * (i / 32) + lane / 4;
+      for (unsigned b = 0; b < 4; ++b) {
+        unsigned element = 4 * (lane % 4) + b, value = 0;
+        for (unsigned k = 0; k < bits; ++k) {
+          unsigned at = element * bits + k;
+          value |= ((16 * row + at / 8) >> (at % 8) & 1) << k;
+        }
+        EXPECT_EQ(byteOf(got[i], b), value) << format << ' ' << i << ' ' << b;
+      }
+    }
+  }
+}
+
+// What stmatrix stores, ldmatrix of the same shape loads; bytes go where CuTe's layout says.
+TEST(MatrixRows, StoresOfBytes) {
+  std::string ptx = kernel(R"(
+    mul.lo.u32 %r10, %r0, 4;
+    mul.lo.u32 %r10, %r10, 0x01010101;
+    add.u32 %r10, %r10, 0x03020100;
+    stmatrix.sync.aligned.m16n8.x1.trans.shared.b8 [%r2], {%r10};
+    bar.sync 0;
+    shl.b32 %r4, %r0, 2;
+    add.u32 %r4, %r3, %r4;
+    ld.shared.b32 %r5, [%r4];
+    st.global.b32 [%rd3], %r5;
+)");
+  Outcome r = run(ptx);
+  ASSERT_TRUE(r.reports.empty()) << r.text;
+  for (unsigned lane = 0; lane < 32; ++lane) {
+    for (unsigned b = 0; b < 4; ++b) {
+      unsigned bit = 256 * (lane % 4) + 8 * (lane / 4) + 128 * (b & 1) + 64 * (b >> 1);
+      EXPECT_EQ(byteOf(r.out[bit / 32], bit % 32 / 8), 4 * lane + b) << lane << ' ' << b;
+    }
+  }
+}
+
 // Refusals: the place of the backquote.
 struct Refusal {
   DiagId id;
@@ -314,6 +406,17 @@ TEST(MatrixRefusals, AreLocated) {
        ".version 8.0\n.target sm_90"},
       {DiagId::PtxNeedsTarget, "`" + f16 + d4 + "," + a4 + "," + b2 + "," + d4 + ";",
        ".version 8.0\n.target sm_75"},
+      {DiagId::PtxMatrixVector, "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 `{%r10}, [%r2];"},
+      {DiagId::PtxUnknownForm,
+       "`wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.satfinite {%f0}, {%r1}, {%r2}, {%f1};"},
+      {DiagId::PtxNeedsTarget, "`ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 {%r1,%r2}, [%r2];",
+       ".version 8.8\n.target sm_100"},
+      {DiagId::PtxNeedsTarget,
+       "`mma.sp::ordered_metadata.sync.aligned.m16n8k128.row.col.kind::mxf4.block_scale.f32.e2m1."
+       "e2m1"
+       ".f32.ue8m0 " +
+           d4 + "," + a4 + "," + a4 + "," + d4 + ",%r1,0,%r1,{0,0},%r2,{0,0};",
+       ".version 8.8\n.target sm_120f"},
       {DiagId::PtxMatrixVector, "ldmatrix.sync.aligned.m8n8.x2.shared.b16 `{%r10}, [%r2];"},
       {DiagId::PtxUnknownForm, "`ldmatrix.sync.aligned.m8n8.x3.shared.b16 {%r10}, [%r2];"},
       {DiagId::PtxUnknownForm, "`ldmatrix.sync.aligned.m8n8.x1.global.b16 {%r10}, [%rd1];"},

@@ -8,5 +8,6 @@
 import cuda_cases_arrays  # noqa: F401
 import cuda_cases_library  # noqa: F401
 import cuda_cases_maths  # noqa: F401
+import cuda_cases_matrices  # noqa: F401
 import cuda_cases_threads  # noqa: F401
 from cuda_launch import files, of  # noqa: F401

@@ -2,7 +2,7 @@
 # Makes the PTX files of test/Sim/ptx again, from the kernels of test/Sim/cuda. Needs nvcc, which says which one it is.
 set -e
 cd "$(dirname "$0")/../.."
-for file in atomics.sm_75 calls.sm_120a groups.sm_121a halves.sm_90a memory.sm_86 objects.sm_75 output.sm_75 reduce.sm_89 sort.sm_75 \
+for file in atomics.sm_75 calls.sm_120a groups.sm_121a halves.sm_90a matrices.sm_75 memory.sm_86 objects.sm_75 output.sm_75 reduce.sm_89 sort.sm_75 \
   warps.sm_80 warps.sm_100a; do
   source="test/Sim/cuda/${file%%.*}.cu" command="nvcc -O3 -arch=${file##*.} -w -ptx"
   out="test/Sim/ptx/$file.ptx"

@@ -244,18 +244,24 @@ void scatterFloats(Warp& w, const Fragment& f, const double* values, LaneMask ma
 
 // Biased exponents of the nonzero elements, the least one less one; all of them zero: most = 0.
 struct Exponents {
-  u32 least = 0xffffffffu;
+  u32 least = 0xfffu;
   u32 most = 0;
 };
 MTLC_INLINE Exponents exponentsOf(const double* x, unsigned count) {
+  // As words, of which every second one has an exponent: the others count as zeros.
+  const u32* words = reinterpret_cast<const u32*>(x);
+  constexpr u32 kOne = 1u << 20;
   u32 least = 0xffffffffu, most = 0;
-  for (unsigned i = 0; i < count; ++i) {
-    u32 e = static_cast<u32>(bitsOf(x[i]) >> 52) & 0x7ffu;
-    u32 below = e - 1;  // A zero is no least.
+#pragma GCC ivdep
+  for (unsigned i = 0; i < 2 * count; ++i) {
+    u32 word;
+    __builtin_memcpy(&word, words + i, sizeof word);
+    u32 e = word & (i % 2 != 0 ? 0x7ff00000u : 0u);
+    u32 below = e - kOne;  // A zero is no least.
     least = below < least ? below : least;
     most = e > most ? e : most;
   }
-  return {least, most};
+  return {least >> 20, most >> 20};
 }
 
 // Bits of a significand.

@@ -115,8 +115,100 @@ std::string vectorOf(Type t, const Form& f, size_t from) {
   return n == 1 ? list : "{" + list + "}";
 }
 
+// Bits of a matrix element in a register of its fragment.
+unsigned elementBits(Mod m, bool packed) {
+  switch (m) {
+    case Mod::f64:
+      return 64;
+    case Mod::tf32:
+    case Mod::f32:
+    case Mod::s32:
+      return 32;
+    case Mod::f16:
+    case Mod::bf16:
+      return 16;
+    case Mod::s4:
+    case Mod::u4:
+      return 4;
+    case Mod::b1:
+      return 1;
+    case Mod::e2m1:
+      return packed ? 4 : 8;
+    case Mod::s8:
+    case Mod::u8:
+    case Mod::e4m3:
+    case Mod::e5m2:
+    case Mod::e3m2:
+    case Mod::e2m3:
+      return 8;
+    default:
+      return 0;
+  }
+}
+
+// A vector of the registers that `elements` elements of type `m` take in each lane.
+std::string fragment(Mod m, size_t elements, bool packed) {
+  unsigned bits = elementBits(m, packed);
+  const char* name = m == Mod::f64 ? "%d" : m == Mod::f32 ? "%f" : m == Mod::s32 ? "%i" : "%r";
+  std::string list;
+  for (size_t i = 0; i < elements * bits / (m == Mod::f64 ? 64 : 32) / 32; ++i) {
+    list += (i == 0 ? "" : ", ") + absl::StrFormat("%s%d", name, i);
+  }
+  return "{" + list + "}";
+}
+
+// Instructions on matrices, with the registers that their shapes and types ask for.
+std::string writtenMatrix(const Form& f) {
+  std::string text = spelling(f);
+  unsigned m = 0, n = 0, k = 0;
+  std::vector<Mod> types;
+  bool packed = f.has(Mod::kindMxf4) || f.has(Mod::kindMxf4nvf4);
+  for (size_t i = 0; i < f.count; ++i) {
+    std::string word(modSpelling(f.mods[i]));
+    if (std::sscanf(word.c_str(), "m%un%uk%u", &m, &n, &k) == 3) continue;
+    if (elementBits(f.mods[i], packed) != 0) types.push_back(f.mods[i]);
+  }
+  bool opaqueHalf = f.row->opcode == "wmma" && (types[0] == Mod::f16 || types[0] == Mod::f32);
+  switch (f.row->family) {
+    case Family::mma:
+    case Family::wmmaMma: {
+      if (types.size() == 2) types = {types[0], Mod::f16, Mod::f16, types[1]};
+      bool sparse = f.has(Mod::sparse) || f.has(Mod::sparseOrdered);
+      bool quads = f.row->opcode == "mma" && f.has(Mod::m8n8k4) && types[0] != Mod::f64;
+      bool half = f.row->opcode == "wmma" && types[1] == Mod::f16;
+      size_t q = quads ? 4 : 1;
+      text += " " + fragment(types[0], q * m * n, false);
+      text += ", " + fragment(types[1], half ? 512 : q * m * k / (sparse ? 2 : 1), packed);
+      text += ", " + fragment(types[2], half ? 512 : q * n * k, packed);
+      text += ", " + fragment(types[3], q * m * n, false);
+      if (sparse) text += ", %r8, 0";
+      if (f.has(Mod::blockScale)) text += ", %r7, {0, 1}, %r8, {%h1, %h2}";
+      return text + ";";
+    }
+    case Family::wmmaLoad:
+    case Family::wmmaStore: {
+      size_t elements = f.has(Mod::matrixA) ? m * k : f.has(Mod::matrixB) ? k * n : m * n;
+      bool multiplicand = f.has(Mod::matrixA) || f.has(Mod::matrixB);
+      if (opaqueHalf && multiplicand) elements = 512;
+      std::string list = fragment(types.back(), elements, false);
+      return f.row->family == Family::wmmaLoad ? text + " " + list + ", [%rd8], %r8;"
+                                               : text + " [%rd8], " + list + ", %r8;";
+    }
+    case Family::movmatrix:
+      return text + " %r1, %r2;";
+    default: {
+      size_t count = f.has(Mod::x4) ? 4 : f.has(Mod::x2) ? 2 : 1;
+      if (f.has(Mod::m16n16)) count *= 2;
+      std::string list = fragment(Mod::tf32, 32 * count, false);
+      return f.row->family == Family::ldmatrix ? text + " " + list + ", [%rd8];"
+                                               : text + " [%rd8], " + list + ";";
+    }
+  }
+}
+
 // Forms whose operands the decoder reads itself.
 std::string writtenControl(const Form& f) {
+  if (familyKind(f.row->family) == FamilyKind::matrix) return writtenMatrix(f);
   Type t = f.types[0];
   std::string text = spelling(f);
   switch (f.row->family) {
@@ -217,6 +309,19 @@ TEST_F(Ptxas, TakesEveryForm) {
     if (!text.empty()) lines.push_back(text);
   }
   compareRefusals({90, "sm_103a"}, lines);
+}
+
+// The narrow formats of matrices are those of another architecture.
+TEST_F(Ptxas, TakesEveryMatrixForm) {
+  std::vector<std::string> lines;
+  for (const InstrRow& row : instructionTable()) {
+    if (familyKind(row.family) != FamilyKind::matrix) continue;
+    for (const Form& f : formsOf(row)) lines.push_back(written(f));
+  }
+  EXPECT_GT(lines.size(), 1000u);
+  for (const char* target : {"sm_120a", "sm_120", "sm_121f", "sm_90a"}) {
+    compareRefusals({90, target}, lines);
+  }
 }
 
 // One change that makes most forms illegal.

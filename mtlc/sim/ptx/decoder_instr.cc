@@ -8,8 +8,11 @@ namespace mtlc::sim::ptx {
 namespace {
 
 // Exchanges without .sync: not in PTX 6.4 and newer for sm_70 and newer (PTX
-// ISA 9.7.9.5, 9.7.13.9).
+// ISA 9.7.9.5, 9.7.13.9). wmma.mma of floating point with .satfinite: not in PTX 6.5 and newer.
 bool withdrawn(const InstrRow& row, const Module& m) {
+  if (row.family == Family::wmmaMma && row.pattern.ends_with(".(f16|f32).satfinite")) {
+    return m.version >= 65;
+  }
   return (row.family == Family::shfl || row.family == Family::vote) && m.version >= 64 &&
          m.sm >= 70;
 }
@@ -48,9 +51,12 @@ std::string_view specificTarget(const Form& f, const Module& m) {
     case Family::mma: {
       bool kind = f.firstOf({Mod::kindF8f6f4, Mod::kindMxf8f6f4, Mod::kindMxf4,
                              Mod::kindMxf4nvf4}) != Mod::none;
+      bool packed = f.has(Mod::kindMxf4) || f.has(Mod::kindMxf4nvf4);
+      // Sparse products of packed e2m1 are of the one target, not of its family.
+      if (packed && f.has(Mod::sparseOrdered) && m.target.ends_with('f')) return "120a";
       bool wide = f.has(Mod::m16n8k64) && f.has(Mod::sparseOrdered) && f.types[0] == Mod::f16 &&
                   (f.has(Mod::e4m3) || f.has(Mod::e5m2));
-      return (kind || wide) && !m.archSpecific ? "120a" : "";
+      return (!kind && !wide) || m.archSpecific ? "" : f.row->sm >= 120 ? "120a" : "100a";
     }
     case Family::ldmatrix:
     case Family::stmatrix:

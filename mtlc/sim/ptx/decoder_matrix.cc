@@ -371,6 +371,9 @@ struct BytePlace {
 BytePlace bytePlace(const Form& f, unsigned r, unsigned lane, unsigned b) {
   unsigned g = lane / 4, t = lane % 4;
   if (!f.has(Mod::trans)) return {8 * r + g, 4 * t + b};
+  // Bytes move in pairs of rows: two columns, eight apart, in one register.
+  if (f.has(Mod::m16n16)) return {16 * (r / 2) + 4 * t + 2 * (r % 2) + b % 2, g + 8 * (b / 2)};
+  if (f.has(Mod::m16n8)) return {8 * r + 2 * t + b % 2, g + 8 * (b / 2)};
   return {8 * r + 2 * t + b / 2, 2 * g + b % 2};
 }
 
@@ -383,8 +386,9 @@ bool FunctionDecoder::rowMatrix(const Instruction& in, const Form& form) {
   bool load = family == Family::ldmatrix, move = family == Family::movmatrix;
   MatrixSite s;
   unsigned matrices = form.has(Mod::x4) ? 4 : form.has(Mod::x2) ? 2 : 1;
-  unsigned registers = matrices;
-  s.rowCount = static_cast<uint8_t>(8 * matrices);
+  unsigned registers = form.has(Mod::m16n16) ? 2 * matrices : matrices;
+  s.rowCount = static_cast<uint8_t>(8 * registers);
+  s.elementBits = form.has(Mod::b6x16p32) ? 6 : form.has(Mod::b4x16p64) ? 4 : 8;
   for (unsigned r = 0; r < registers; ++r) {
     for (unsigned lane = 0; lane < kLanes; ++lane) {
       for (unsigned b = 0; b < 4; ++b) {
