@@ -184,6 +184,8 @@ Blocked Gap::passBarrier(const Operation& op) {
   const ir::BarrierAttr b = op.barrier();
   if (between_ == Between::Registers) return {Obstacle::Synchronises, &op};
   sawStage_ = true;
+  // A stage is handed over to the whole workgroup.
+  if (op.convergence() != ir::Convergence::Workgroup) return {Obstacle::Synchronises, &op};
   const bool strong = (b.order == ir::MemoryOrder::AcqRel || b.order == ir::MemoryOrder::SeqCst) &&
                       (b.regions & ir::kRegionWorkgroup) != 0;
   if (waited_ && !strong) return {Obstacle::WeakBarrier, &op};
