@@ -446,45 +446,51 @@ class LoopResidency {
       first[op.result()] = copy->result();
     }
 
-    // What the code behind the loop sees of it comes by arguments of the block where both ways
-    // meet.
-    std::vector<Value*> seen;
-    auto see = [&](Value* v) {
+    // What code behind the loop sees of it, other than by arguments of the exit's target, comes by
+    // arguments of a block where both ways meet.
+    auto isSeenBehind = [&](const Value* v) {
       for (ir::Use* u = v->firstUse(); u; u = u->next()) {
-        if (!isInside(u->owner()->block(), p.loop)) return seen.push_back(v);
+        if (!isInside(u->owner()->block(), p.loop)) return true;
       }
-      const ir::Successor& edge = test->successor(exit);
-      for (unsigned i = 0; i < edge.argCount(); ++i) {
-        if (test->successorArg(exit, i) == v) return seen.push_back(v);
-      }
+      return false;
     };
-    for (Value* arg : p.header->args()) see(arg);
+    std::vector<Value*> seen;
+    for (Value* arg : p.header->args()) {
+      if (isSeenBehind(arg)) seen.push_back(arg);
+    }
     for (Operation& op : p.header->ops()) {
-      if (op.result()) see(op.result());
+      if (op.result() && isSeenBehind(op.result())) seen.push_back(op.result());
     }
 
     Block* target = p.exit->block();
     Block* begins = newBlock(p.loop, before, p.header->loc());
     Block* ends = newBlock(p.loop, p.header, target->loc());
-    Block* meet = newBlock(p.loop, ends, target->loc());
-    std::vector<Value*> args, firstSeen;
-    absl::flat_hash_map<const Value*, Value*> met;
-    for (Value* v : seen) {
-      Value* arg = meet->addArg(v->type(), v->name());
-      met[v] = arg;
-      firstSeen.push_back(firstOf(v));
-      std::vector<ir::Use*> outside;
-      for (ir::Use* u = v->firstUse(); u; u = u->next()) {
-        if (!isInside(u->owner()->block(), p.loop)) outside.push_back(u);
-      }
-      for (ir::Use* u : outside) u->set(arg);
-    }
+    // Arguments on the way through the loop, and on that around it.
+    std::vector<Value*> through, around;
     for (unsigned i = 0; i < p.exit->argCount(); ++i) {
-      Value* v = test->successorArg(exit, i);
-      args.push_back(met.contains(v) ? met[v] : v);
+      through.push_back(test->successorArg(exit, i));
+      around.push_back(firstOf(through.back()));
     }
-    jump(meet, target, args, test->loc());
-    jump(ends, meet, seen, test->loc());
+    if (!seen.empty()) {
+      Block* meet = newBlock(p.loop, ends, target->loc());
+      std::vector<Value*> passedOn;
+      for (size_t i = 0; i < through.size(); ++i) {
+        passedOn.push_back(meet->addArg(through[i]->type()));
+      }
+      for (Value* v : seen) {
+        through.push_back(v);
+        around.push_back(firstOf(v));
+        Value* arg = meet->addArg(v->type(), v->name());
+        std::vector<ir::Use*> behindUses;
+        for (ir::Use* u = v->firstUse(); u; u = u->next()) {
+          if (!isInside(u->owner()->block(), p.loop)) behindUses.push_back(u);
+        }
+        for (ir::Use* u : behindUses) u->set(arg);
+      }
+      jump(meet, target, passedOn, test->loc());
+      target = meet;
+    }
+    jump(ends, target, through, test->loc());
     test->setSuccessorArgs(exit, {});
     test->setSuccessorBlock(exit, ends);
 
@@ -494,8 +500,8 @@ class LoopResidency {
     }
     jump(begins, p.header, entering, enter->loc());
     Value* const condition[] = {firstOf(test->operand(0))};
-    const ir::Module::Edge around{meet, firstSeen}, into{begins, {}};
-    const ir::Module::Edge edges[] = {exit == 0 ? around : into, exit == 0 ? into : around};
+    const ir::Module::Edge past{target, around}, into{begins, {}};
+    const ir::Module::Edge edges[] = {exit == 0 ? past : into, exit == 0 ? into : past};
     Operation* decide =
         function_.module().makeTerminator(Opcode::Br, condition, edges, test->loc());
     enter->erase();
