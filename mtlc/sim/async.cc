@@ -24,7 +24,10 @@ void asyncAddresses(Warp& w, const AsyncAddress& a, LaneMask mask, uint64_t* out
 }
 
 AsyncState::AsyncState(Block& block)
-    : block_(block), copies_(block.warps.size()), committed_(block.warps.size() * kLanes, 0) {
+    : block_(block),
+      copies_(block.warps.size()),
+      committed_(block.warps.size() * kLanes, 0),
+      bulkCommitted_(block.warps.size() * kLanes, 0) {
   if (block.random != 0) {
     uint64_t draw = block.launch->config->seed ^ 0x5bd1e995;
     nextRandom(draw);
@@ -35,7 +38,9 @@ AsyncState::AsyncState(Block& block)
 void AsyncState::move(const Piece& p) {
   for (Observer* o : block_.launch->observers) o->landing(block_, p);
   if (p.bytes != 0) std::memcpy(p.toHost, p.fromHost, p.bytes);
-  if (p.fill != 0) std::memset(p.toHost + p.bytes, 0, p.fill);
+  for (uint32_t i = 0; i < p.fill; ++i) {
+    p.toHost[p.bytes + i] = static_cast<uint8_t>(p.pattern >> (8 * (i & 7)));
+  }
   if (block_.weak != nullptr) {
     block_.weak->written(block_, p.toSpace, p.to, uint64_t{p.bytes} + p.fill);
   }
@@ -157,25 +162,73 @@ AsyncStatus AsyncState::execute(Warp& w, const Instr& in, const AsyncSite& site,
       return AsyncStatus::done;
     }
     case AsyncOp::copyArrive:
+      return copyArrive(w, in, site, mask);
+    case AsyncOp::mbarInit:
+    case AsyncOp::mbarInval:
+    case AsyncOp::mbarExpect:
+    case AsyncOp::mbarComplete:
+    case AsyncOp::mbarArrive:
+    case AsyncOp::mbarWait:
+      return mbarriers(w, in, site, mask);
+    case AsyncOp::clusterArrive:
+    case AsyncOp::clusterWait:
+      return clusterBarrier(w, in, site, mask);
+    case AsyncOp::proxyFence:
+      for (Observer* o : block_.launch->observers) o->proxyFence(w, in, mask, site.fence);
+      return AsyncStatus::done;
+    case AsyncOp::bulk:
+    case AsyncOp::tensor:
+      return bulk(w, in, site, mask);
+    case AsyncOp::bulkCommit:
+      for (LaneMask m = mask; m != 0; m &= m - 1) {
+        ++bulkCommitted_[w.index * kLanes + static_cast<unsigned>(__builtin_ctz(m))];
+      }
+      return AsyncStatus::done;
+    case AsyncOp::bulkWait:
+      bulkWait(w, site, mask);
       return AsyncStatus::done;
   }
   return AsyncStatus::done;
 }
 
 void AsyncState::turn() {
+  for (Warp& w : block_.warps) {
+    if ((nextRandom(block_.random) & 3) == 0) tick(w);
+  }
   if (style_ != Style::mixed || (nextRandom(block_.random) & 3) != 0) return;
   for (std::deque<LaneCopies>& queue : copies_) {
     for (LaneCopies& c : queue) {
-      if (c.flying != 0 && (nextRandom(block_.random) & 1) != 0) {
-        land(c, nextRandom(block_.random));
+      if (c.flying == 0 || (nextRandom(block_.random) & 1) == 0) continue;
+      LaneMask some = nextRandom(block_.random);
+      if (c.arrives) {
+        landArrivals(c, some);
+      } else {
+        land(c, some);
       }
     }
+    while (!queue.empty() && queue.front().open == 0) queue.pop_front();
   }
+  for (BulkCopy& c : bulk_) {
+    if (c.landed || (nextRandom(block_.random) & 1) == 0) continue;
+    if (c.toGlobal && !c.read) {
+      readSource(c);
+    } else {
+      landPieces(c, 1 + nextRandom(block_.random) % (c.pieces.size() + 1));
+    }
+  }
+  forget();
 }
 
 void AsyncState::blockEnd() {
   // A block's shared memory stays until its cp.async are done; nobody can look at it any more.
   for (std::deque<LaneCopies>& queue : copies_) queue.clear();
+  for (BulkCopy& c : bulk_) {
+    if (c.toGlobal ? !c.sourceWaited : !c.delivered) {
+      for (Observer* o : block_.launch->observers) o->abandoned(block_, c);
+    }
+    if (c.toGlobal) land(c);
+  }
+  bulk_.clear();
 }
 
 AsyncStatus executeAsync(Warp& w, const Instr& in, LaneMask mask) {

@@ -12,6 +12,10 @@
 //   wait             -> lands those it waits for; observers hear that they are delivered
 //   end of the block -> everything lands
 //
+// Bulk copies (PTX ISA 9.7.9.25.4, and 9.7.9.27 of tensors) are of one thread each: a list of
+// pieces that land in any order. One to shared memory then tells its mbarrier; one from there first
+// reads all of its source.
+//
 // A block without such instructions has no AsyncState, and none of this costs anything.
 
 #ifndef MTLC_SIM_ASYNC_H_
@@ -20,10 +24,14 @@
 #include <array>
 #include <cstdint>
 #include <deque>
+#include <map>
+#include <set>
 #include <vector>
 
+#include "mtlc/sim/mbarrier.h"
 #include "mtlc/sim/observer.h"
 #include "mtlc/sim/state.h"
+#include "mtlc/support/diagnostics.h"
 
 namespace mtlc::sim {
 
@@ -31,19 +39,44 @@ namespace mtlc::sim {
 struct LaneCopies {
   const Instr* in = nullptr;
   uint32_t warp = 0;
-  uint32_t bytes = 0;   // Of each lane's destination.
-  LaneMask lanes = 0;   // Lanes that copy.
-  LaneMask flying = 0;  // Of them, those whose bytes have not landed.
-  LaneMask open = 0;    // Those that have not been waited for; without observers the same.
+  uint32_t bytes = 0;    // Of each lane's destination.
+  LaneMask lanes = 0;    // Lanes that copy.
+  LaneMask flying = 0;   // Of them, those whose bytes have not landed.
+  LaneMask open = 0;     // Those that have not been waited for; without observers the same.
+  bool arrives = false;  // An arrival at an mbarrier when the copies before it have landed instead.
   // The commit group that a lane's copy belongs to: groups count from 1 in each thread.
   std::array<uint32_t, kLanes> group{};
   std::array<Piece, kLanes> pieces;
+};
+
+// A bulk copy of one thread.
+struct BulkCopy {
+  const Instr* in = nullptr;
+  uint32_t thread = 0;  // Of the block.
+  bool toGlobal = false;
+  // The part of shared memory that it writes, or reads when `toGlobal`.
+  uint32_t shared = 0;
+  uint32_t sharedBytes = 0;
+  uint32_t barrier = 0;  // Offset of the mbarrier, unless toGlobal.
+  uint64_t phase = 0;    // Of the mbarrier, once it was told.
+  uint32_t group = 0;    // toGlobal: counts from 1 in each thread.
+  bool read = false;     // toGlobal: the source is in `taken`.
+  bool landed = false;
+  bool sourceWaited = false;  // toGlobal: the thread knows that the source was read,
+  bool delivered = false;     // somebody knows that all is done.
+  Mod reduction = Mod::none;
+  Type type = Mod::none;
+  uint16_t byteMask = 0xffff;
+  std::vector<Piece> pieces;
+  size_t next = 0;  // Those before it have landed.
+  std::vector<uint8_t> taken;
 };
 
 // What became of an instruction.
 enum class AsyncStatus : uint8_t {
   done,
   waits,    // Its group looks again later.
+  yields,   // Done, but others first.
   stopped,  // The launch ends.
 };
 
@@ -52,24 +85,81 @@ class AsyncState {
   explicit AsyncState(Block& block);
 
   AsyncStatus execute(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
-  // A turn of a random schedule: some bytes may land.
+  // A turn of a random schedule: some bytes may land, some waits look again.
   void turn();
+  // The turn of a warp: groups whose patience is over look again.
+  void tick(Warp& w);
+  // Nothing else in the block can run: waits look again. False when there is none, or when they
+  // have done so for too long.
+  bool wakePolls();
+  // Threads have exited: the barrier of the cluster does not wait for them.
+  void threadsExited();
   // The last thread has exited.
   void blockEnd();
+  // The mbarrier at `offset`, or nullptr.
+  const Mbarrier* mbarrier(uint32_t offset) const;
+  // The first group that waits for an mbarrier, and for which one.
+  const Mbarrier* awaited(uint32_t& offset) const;
 
  private:
   enum class Style : uint8_t { late, early, mixed };  // When copies land.
 
+  // async.cc
   AsyncStatus copy(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
   // Lands, and delivers, the copies of the lanes of `mask` in groups up to limit[lane].
   void wait(Warp& w, LaneMask mask, const std::array<uint32_t, kLanes>& limit);
   void land(LaneCopies& c, LaneMask mask);
   void move(const Piece& p);
 
+  // mbarrier.cc
+  AsyncStatus mbarriers(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
+  AsyncStatus waitPhase(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask,
+                        const uint32_t* offsets);
+  // Offsets of the objects that the lanes name; false when the launch ends.
+  bool locate(Warp& w, const Instr& in, const AsyncAddress& at, LaneMask& mask, uint32_t* offsets);
+  Mbarrier* find(Warp& w, const Instr& in, unsigned lane, uint32_t offset);
+  // A fault of the program's synchronisation: reported; with the sync check the launch goes on.
+  bool misuse(Warp& w, const Instr& in, unsigned lane, DiagId id, DiagArgs args);
+  bool arrive(Warp& w, const Instr& in, unsigned lane, uint32_t offset, uint32_t count,
+              const AsyncSite& site);
+  bool addBytes(Warp& w, const Instr& in, unsigned lane, uint32_t offset, int64_t bytes);
+  void settle(uint32_t offset, Mbarrier& b);  // Completes the phase if it can.
+  void wake();
+  // Lands copies that the mbarrier at `offset` waits for.
+  void landFor(uint32_t offset);
+  AsyncStatus copyArrive(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
+  // The arrivals behind the copies of these lanes.
+  void landArrivals(LaneCopies& c, LaneMask mask);
+  void deliverPhase(uint32_t offset, uint64_t before);
+  AsyncStatus clusterBarrier(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
+  void settleCluster();
+  bool stops() const;
+
+  // bulk.cc
+  AsyncStatus bulk(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
+  AsyncStatus tensor(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
+  bool startBulk(Warp& w, const Instr& in, const AsyncSite& site, unsigned lane, BulkCopy copy);
+  void readSource(BulkCopy& c);
+  void landPieces(BulkCopy& c, size_t count);
+  void land(BulkCopy& c) { landPieces(c, c.pieces.size()); }
+  void bulkWait(Warp& w, const AsyncSite& site, LaneMask mask);
+  void forget();  // Copies that nobody needs any more.
+
   Block& block_;
   Style style_ = Style::late;
   std::vector<std::deque<LaneCopies>> copies_;  // By warp, oldest first.
   std::vector<uint32_t> committed_;             // Groups, by thread.
+  std::vector<uint32_t> bulkCommitted_;
+  std::deque<BulkCopy> bulk_;
+  std::map<uint32_t, Mbarrier> mbarriers_;
+  std::set<uint32_t> invalidated_;
+  uint32_t polls_ = 0;  // Since anything happened.
+  uint64_t lastState_ = 0;
+  // The barrier of the cluster: threads that have arrived, by warp; the phase in which a thread
+  // did.
+  uint64_t clusterPhase_ = 0;
+  std::vector<LaneMask> clusterArrived_;
+  std::vector<uint64_t> arrivedPhase_;
 };
 
 // Executes an instruction of Op::async; makes the block's state when it is the first.

@@ -1,5 +1,6 @@
 // Block barriers (PTX ISA 9.7.13.1): arrivals, completion, reductions.
 
+#include "mtlc/sim/async.h"
 #include "mtlc/sim/engine.h"
 #include "mtlc/sim/weak.h"
 
@@ -132,6 +133,7 @@ bool arriveDiverged(Warp& w) {
 }
 
 void checkBarriersAfterExit(Block& b) {
+  if (b.async != nullptr) b.async->threadsExited();
   for (uint32_t id = 0; id < kBarriers; ++id) {
     BarrierState& s = b.barriers[id];
     if (s.active && s.expected == 0 && b.liveThreads != 0 && complete(b, s)) release(b, id);

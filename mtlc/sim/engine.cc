@@ -249,6 +249,11 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
           if constexpr (kObserved) {
             for (Observer* o : launch.resultObservers) o->executed(w, in, m);
           }
+          if (s == AsyncStatus::yields) {
+            park(ip + 1);
+            if (!load()) return WarpStatus::blocked;
+            break;
+          }
         }
         ++ip;
         break;
@@ -419,6 +424,7 @@ bool overLimit(Warp& w) {
 // Nothing in the block can run: lanes that wait for the rest of their warp go on without it, or it
 // is a deadlock. True when something can run again.
 bool unblock(Block& b) {
+  if (b.async != nullptr && b.async->wakePolls()) return true;
   for (Warp& w : b.warps) {
     if (!w.groups.empty() && forceCollective(w, true)) return true;
   }
@@ -546,6 +552,7 @@ BlockStatus runBlock(Block& b, uint32_t quantum) {
       b.nextWarp = b.nextWarp + 1 == b.warps.size() ? 0 : b.nextWarp + 1;
       if (w.groups.empty()) continue;
       any = true;
+      if (b.async != nullptr) b.async->tick(w);
       WarpStatus s =
           observed ? runWarp<Run::observed>(w, kWarpTurn) : runWarp<Run::free>(w, kWarpTurn);
       if (s == WarpStatus::stopped || launch.stop.load(std::memory_order_relaxed)) {

@@ -31,6 +31,7 @@ constexpr std::string_view kHead = R"(.version 8.8
   .reg .b64 %rd<20>;
   .reg .f32 %f<10>;
   .shared .align 16 .b8 tile[256];
+  .shared .align 8 .b8 bar[16];
   .local .align 16 .b8 own[32];
   mov.u32 %r0, %tid.x;
   mul.wide.u32 %rd0, %r0, 4;
@@ -450,6 +451,192 @@ L:
 -  cp.async.ca.shared.global [%r21], [%rd2+4], 4; // BAD
 +  cp.async.ca.shared.global [%r21], [%rd2], 4;
 )"},
+
+    // ---- async: bulk copies ----
+    {"async_bulk_read_before_the_wait", DiagId::SimAsyncUndelivered, R"(
+  mbarrier.init.shared.b64 [bar], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%rd1], 64, [bar]; // OTHER
+-  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 1;
++W:
++  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
++  @!%p1 bra W;
+  ld.shared.u32 %r1, [%r20]; // BAD
+-W:
+-  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+-  @!%p1 bra W;
+)",
+     1},
+    {"async_bulk_waited_for_by_another_thread", DiagId::SimRace, R"(
+  setp.ne.u32 %p2, %r0, 0;
+  @%p2 bra B;
+  mbarrier.init.shared.b64 [bar], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%rd1], 64, [bar]; // OTHER
+W:
+  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+  @!%p1 bra W;
+B:
++  bar.sync 0;
+  setp.ne.u32 %p3, %r0, 40;
+  @%p3 bra E;
+  mov.u32 %r3, 0;
+L:
+  add.u32 %r3, %r3, 1;
+  setp.lt.u32 %p4, %r3, 3000;
+  @%p4 bra L;
+  ld.shared.u32 %r1, [%r20]; // BAD
+E:
+)"},
+    {"async_stage_overwritten_by_a_bulk_copy", DiagId::SimAsyncOverwrite, R"(
+  mbarrier.init.shared.b64 [bar], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 _, [bar], 128;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%rd1], 64, [bar]; // OTHER
+-  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%rd1+64], 64, [bar]; // BAD
++  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20+64], [%rd1+64], 64, [bar];
+W:
+  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+  @!%p1 bra W;
+)",
+     1},
+    {"async_source_of_a_bulk_copy_changed", DiagId::SimAsyncSource, R"(
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r20], 64; // OTHER
+  cp.async.bulk.commit_group;
+-  cp.async.bulk.wait_group.read 1;
++  cp.async.bulk.wait_group.read 0;
+  st.shared.u32 [%r20], 1; // BAD
+  cp.async.bulk.wait_group 0;
+)",
+     1},
+    {"async_result_of_a_bulk_copy_read_too_early", DiagId::SimAsyncUndelivered, R"(
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r20], 64; // OTHER
+  cp.async.bulk.commit_group;
+-  cp.async.bulk.wait_group.read 0;
++  cp.async.bulk.wait_group 0;
+  ld.global.u32 %r1, [%rd1]; // BAD
+)",
+     1},
+    {"async_block_ends_with_a_bulk_copy", DiagId::SimAsyncExit, R"(
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r20], 64; // BAD
+  cp.async.bulk.commit_group;
++  cp.async.bulk.wait_group.read 0;
+)",
+     1},
+    {"async_block_ends_before_its_copy_arrives", DiagId::SimAsyncExit, R"(
+  mbarrier.init.shared.b64 [bar], 1;
+  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%rd1], 64, [bar]; // BAD
++W:
++  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
++  @!%p1 bra W;
+)",
+     1},
+    {"async_no_proxy_fence_before_a_bulk_store", DiagId::SimAsyncProxy, R"(
+  st.shared.u32 [%r21], %r0;
++  fence.proxy.async.shared::cta;
+  bar.sync 0;
+  setp.ne.u32 %p2, %r0, 0;
+  @%p2 bra E;
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r20], 256; // BAD
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+E:
+)"},
+    // The fence comes before the write.
+    {"async_proxy_fence_too_early", DiagId::SimAsyncProxy, R"(
+-  fence.proxy.async;
+  st.shared.u32 [%r21], %r0;
++  fence.proxy.async;
+  bar.sync 0;
+  setp.ne.u32 %p2, %r0, 0;
+  @%p2 bra E;
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r20], 256; // BAD
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+E:
+)"},
+    {"async_no_fence_after_the_initialisation", DiagId::SimAsyncInitFence, R"(
+  mbarrier.init.shared.b64 [bar], 1;
++  fence.mbarrier_init.release.cluster;
+  mbarrier.arrive.expect_tx.shared.b64 _, [bar], 64;
+  cp.async.bulk.shared::cluster.global.mbarrier::complete_tx::bytes [%r20], [%rd1], 64, [bar]; // BAD
+W:
+  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+  @!%p1 bra W;
+)",
+     1},
+
+    // ---- sync: mbarriers ----
+    {"sync_mbarrier_not_initialised", DiagId::SimMbarrierMissing, R"(
++  mbarrier.init.shared.b64 [bar], 1;
+  mbarrier.arrive.shared.b64 _, [bar]; // BAD
+)",
+     1},
+    {"sync_mbarrier_after_inval", DiagId::SimMbarrierMissing, R"(
+  mbarrier.init.shared.b64 [bar], 1;
+-  mbarrier.inval.shared.b64 [bar];
+  mbarrier.arrive.shared.b64 _, [bar]; // BAD
+)",
+     1},
+    {"sync_mbarrier_init_over_a_live_one", DiagId::SimMbarrierLive, R"(
+  mbarrier.init.shared.b64 [bar], 1;
++  mbarrier.inval.shared.b64 [bar];
+  mbarrier.init.shared.b64 [bar], 2; // BAD
+)",
+     1},
+    {"sync_mbarrier_count", DiagId::SimMbarrierCount, R"(
+-  mov.u32 %r1, 0;
++  mov.u32 %r1, 1048575;
+  mbarrier.init.shared.b64 [bar], %r1; // BAD
+)",
+     1},
+    {"sync_mbarrier_too_many_arrivals", DiagId::SimMbarrierOverflow, R"(
+  mbarrier.init.shared.b64 [bar], 2;
+-  mbarrier.arrive.shared.b64 _, [bar], 3; // BAD
++  mbarrier.arrive.shared.b64 _, [bar], 2;
+)",
+     1},
+    {"sync_mbarrier_no_complete", DiagId::SimMbarrierCompletes, R"(
+  mbarrier.init.shared.b64 [bar], 2;
+-  mbarrier.arrive.noComplete.shared.b64 %rd3, [bar], 2; // BAD
++  mbarrier.arrive.noComplete.shared.b64 %rd3, [bar], 1;
+)",
+     1},
+    {"sync_mbarrier_bytes_underflow", DiagId::SimMbarrierBytes, R"(
+  mbarrier.init.shared.b64 [bar], 1;
+  mbarrier.complete_tx.shared.b64 [bar], 1048575;
++  mbarrier.expect_tx.shared.b64 [bar], 1;
+  mbarrier.complete_tx.shared.b64 [bar], 1; // BAD
+)",
+     1},
+    {"sync_mbarrier_state_of_an_old_phase", DiagId::SimMbarrierPhase, R"(
+  mbarrier.init.shared.b64 [bar], 1;
+  mbarrier.arrive.shared.b64 %rd3, [bar];
+-  mbarrier.arrive.shared.b64 _, [bar];
+  mbarrier.test_wait.shared.b64 %p1, [bar], %rd3; // BAD
+)",
+     1},
+    {"sync_mbarrier_ordinary_store", DiagId::SimMbarrierAccess, R"(
+  mbarrier.init.shared.b64 [bar], 1;
++  mbarrier.inval.shared.b64 [bar];
+  st.shared.u32 [bar+4], 1; // BAD
+)",
+     1},
+    {"sync_mbarrier_never_completes", DiagId::SimMbarrierDeadlock, R"(
+  setp.eq.u32 %p2, %r0, 0;
+-  @%p2 mbarrier.init.shared.b64 [bar], 2;
++  @%p2 mbarrier.init.shared.b64 [bar], 1;
+  bar.sync 0;
+  @%p2 mbarrier.arrive.shared.b64 _, [bar];
+W:
+  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0; // BAD
+  @!%p1 bra W;
+)",
+     32},
 
     // ---- sync ----
     // BC-31: 48 is no multiple of 32.

@@ -172,7 +172,7 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
   if (blocks == 0) return result;  // An empty grid is a success that touches nothing.
 
   LaunchState launch;
-  std::vector<std::unique_ptr<Observer>> checkers = makeCheckers(config);
+  std::vector<std::unique_ptr<Observer>> checkers = makeCheckers(config, program);
   for (auto& c : checkers) launch.observers.push_back(c.get());
   std::unique_ptr<Observer> trace = config.trace ? makeTrace(config) : nullptr;
   if (trace != nullptr) launch.observers.push_back(trace.get());

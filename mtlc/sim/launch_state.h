@@ -71,7 +71,8 @@ void memoryFault(Warp& w, const Instr& in, unsigned lane, MemFault kind, Space s
 // Reports `r` to `diags` at its place, with notes.
 void emitReport(const Report& r, DiagnosticEngine& diags);
 // The checkers that `config` asks for.
-std::vector<std::unique_ptr<Observer>> makeCheckers(const LaunchConfig& config);
+std::vector<std::unique_ptr<Observer>> makeCheckers(const LaunchConfig& config,
+                                                    const Program& program);
 // A fault of one lane that ends the launch; a trap; a limit.
 void reportFault(Warp& w, const Instr& in, unsigned lane, DiagId id, DiagArgs args);
 void reportTrap(Warp& w, const Instr& in, unsigned lane, DiagId id, DiagArgs args);

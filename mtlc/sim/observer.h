@@ -15,6 +15,7 @@ namespace mtlc::sim {
 
 struct Allocation;
 struct Block;
+struct BulkCopy;
 struct LaneCopies;
 struct Frame;
 struct LaunchState;
@@ -50,7 +51,8 @@ struct Access {
   Scope scope() const { return static_cast<Scope>(in.orderScope >> 4); }
 };
 
-// Bytes that an asynchronous copy moves in one piece; `fill` zeros behind `bytes` copied ones.
+// Bytes that an asynchronous copy moves in one piece; `fill` bytes of a pattern, mostly zero,
+// behind `bytes` copied ones.
 struct Piece {
   uint64_t to = 0;  // A device address, or an offset in shared memory.
   uint64_t from = 0;
@@ -58,6 +60,7 @@ struct Piece {
   const uint8_t* fromHost = nullptr;
   uint32_t bytes = 0;
   uint32_t fill = 0;
+  uint64_t pattern = 0;  // What `fill` repeats, for elements of up to 8 bytes.
   Space toSpace = Space::shared;
   Space fromSpace = Space::global;
 };
@@ -123,8 +126,25 @@ class Observer {
   virtual void issued(Warp&, const LaneCopies&) {}
   // Bytes have arrived, or are about to: those of both places are still the old ones.
   virtual void landing(Block&, const Piece&) {}
-  // The lanes of `mask` waited for these copies of theirs, which have landed.
+  // The lanes of `mask` waited for these copies of theirs, or an mbarrier will; they have landed.
   virtual void delivered(Warp&, const LaneCopies&, LaneMask /*mask*/) {}
+  // A bulk copy was issued; its source has been read; all its bytes have landed, and its mbarrier
+  // is about to be told; somebody waited for it.
+  virtual void issued(Warp&, const BulkCopy&) {}
+  virtual void sourceRead(Block&, const BulkCopy&) {}
+  virtual void landed(Block&, const BulkCopy&) {}
+  virtual void delivered(Block&, const BulkCopy&) {}
+  // The block ends, and nobody waited for the copy's use of its shared memory.
+  virtual void abandoned(Block&, const BulkCopy&) {}
+  // A proxy fence, or one of mbarrier initialisations.
+  virtual void proxyFence(Warp&, const Instr&, LaneMask, ProxyFence) {}
+
+  // ---- mbarriers, by their offset in shared memory; the barrier of the cluster is at kNever.
+  virtual void mbarrierInit(Warp&, const Instr&, unsigned /*lane*/, uint32_t /*offset*/) {}
+  virtual void mbarrierInval(Warp&, const Instr&, unsigned /*lane*/, uint32_t /*offset*/) {}
+  virtual void mbarrierArrive(Warp&, LaneMask, uint32_t /*offset*/, Order) {}
+  virtual void mbarrierPhase(Block&, uint32_t /*offset*/) {}                 // One is complete.
+  virtual void mbarrierWait(Warp&, LaneMask, uint32_t /*offset*/, Order) {}  // Successful.
 };
 
 }  // namespace mtlc::sim

@@ -161,12 +161,27 @@ struct BarrierSite {
 
 // Asynchronous copies, mbarriers and proxy fences (async.h).
 enum class AsyncOp : uint8_t {
-  copy,        // cp.async
-  commit,      // cp.async.commit_group
-  waitGroup,   // cp.async.wait_group
-  waitAll,     // cp.async.wait_all
-  copyArrive,  // cp.async.mbarrier.arrive
+  copy,           // cp.async
+  commit,         // cp.async.commit_group
+  waitGroup,      // cp.async.wait_group
+  waitAll,        // cp.async.wait_all
+  copyArrive,     // cp.async.mbarrier.arrive
+  mbarInit,       // mbarrier.init
+  mbarInval,      // mbarrier.inval
+  mbarExpect,     // mbarrier.expect_tx
+  mbarComplete,   // mbarrier.complete_tx
+  mbarArrive,     // mbarrier.arrive, mbarrier.arrive_drop
+  mbarWait,       // mbarrier.test_wait, mbarrier.try_wait
+  clusterArrive,  // barrier.cluster.arrive
+  clusterWait,    // barrier.cluster.wait
+  proxyFence,     // fence.proxy, fence.mbarrier_init
+  bulk,           // cp.async.bulk, cp.reduce.async.bulk
+  tensor,         // cp.async.bulk.tensor, cp.reduce.async.bulk.tensor
+  bulkCommit,     // cp.async.bulk.commit_group
+  bulkWait,       // cp.async.bulk.wait_group
 };
+
+enum class ProxyFence : uint8_t { alias, async, mbarrierInit, tensormap };
 
 struct AsyncAddress {
   Ref base = kNoRef;
@@ -177,12 +192,27 @@ struct AsyncAddress {
 struct AsyncSite {
   AsyncOp op = AsyncOp::copy;
   AsyncAddress to, from, barrier;
-  uint32_t bytes = 0;      // copy: of the destination
-  uint32_t groups = 0;     // waits: groups that may stay under way
-  Ref amount = kNoRef;     // copy: bytes to read; others are zero
-  Ref ignore = kNoRef;     // copy: a predicate that makes all bytes zero
+  AsyncAddress map;     // tensor: the tensor map
+  uint32_t bytes = 0;   // copy: of the destination
+  uint32_t groups = 0;  // waits: groups that may stay under way
+  Ref amount = kNoRef;  // copy: bytes to read, others are zero; bulk: bytes; mbarriers: the count,
+                        // bytes, state or parity
+  Ref ignore = kNoRef;  // copy: a predicate that makes all bytes zero
+  Ref multicast = kNoRef;  // bulk, tensor: blocks of the cluster
+  Ref byteMask = kNoRef;   // bulk: bytes of each 16 that are written
   bool counted = false;    // copyArrive: the pending count goes up first
-  std::vector<Ref> reads;  // Every register that the instruction reads.
+  bool drops = false;      // mbarArrive: for later phases too
+  bool expects = false;    // mbarArrive: `amount` is bytes, not arrivals
+  bool noComplete = false;
+  bool parity = false;    // mbarWait: `amount` is a parity, not a state
+  bool blocking = false;  // mbarWait: try_wait
+  bool read = false;      // bulkWait: of the sources only
+  Order order = Order::weak;
+  ProxyFence fence = ProxyFence::async;
+  Mod reduction = Mod::none;     // bulk, tensor
+  Type type = Mod::none;         // Of its elements.
+  std::vector<Ref> coordinates;  // tensor
+  std::vector<Ref> reads;        // Every register that the instruction reads.
 };
 
 // A variable in shared memory, or in a frame (its offset counts from the frame's begin). Guard gaps

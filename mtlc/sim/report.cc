@@ -3,6 +3,7 @@
 #include <cstdio>
 #include <cstring>
 
+#include "mtlc/sim/async.h"
 #include "mtlc/sim/launch_state.h"
 
 namespace mtlc::sim {
@@ -222,15 +223,28 @@ void reportDeadlock(Block& b) {
   for (Warp& w : b.warps) {
     for (const Group& g : w.groups) {
       unsigned lane = static_cast<unsigned>(__builtin_ctz(g.mask));
-      Place p = launch.place(w, launch.program->code[g.pc], lane);
+      // A wait that answered `false` has gone on by one instruction.
+      const Instr& in = launch.program->code[g.pc];
+      bool waits = in.op == Op::async && launch.program->asyncs[in.ext].op >= AsyncOp::mbarWait &&
+                   launch.program->asyncs[in.ext].op <= AsyncOp::clusterWait;
+      uint32_t at = g.state == GroupState::polling && !waits ? g.pc - 1 : g.pc;
+      Place p = launch.place(w, launch.program->code[at], lane);
       if (pc == kNever) {
-        pc = g.pc;
+        pc = at;
         r.at = p;
       }
       r.waiting.push_back(std::move(p));
     }
   }
-  r.message = formatted(r.id, {r.waiting.size()});
+  uint32_t offset = 0;
+  const Mbarrier* m = b.async == nullptr ? nullptr : b.async->awaited(offset);
+  if (m != nullptr) {
+    r.id = DiagId::SimMbarrierDeadlock;
+    r.message =
+        formatted(r.id, {r.waiting.size(), hexText(offset), m->phase, m->pending, m->bytes});
+  } else {
+    r.message = formatted(r.id, {r.waiting.size()});
+  }
   launch.report(std::move(r), pc);
   launch.finish(LaunchStatus::deadlock);
 }

@@ -128,6 +128,7 @@ void WeakMemory::forget() {
   for (auto& [block, s] : blocks_) {
     s->shared.clear();
     s->barriers.fill(View{});
+    s->mbarriers.clear();
     s->fences = View{};
     for (Thread& t : s->threads) {
       Late late = t.late;
@@ -520,6 +521,39 @@ void WeakMemory::barrierWait(Warp& w, LaneMask mask, uint32_t id) {
     View& v = b.threads[w.index * kLanes + static_cast<unsigned>(__builtin_ctz(m))].view;
     v.base = s;  // What the lane knew is part of it.
     v.own.clear();
+  }
+}
+
+void WeakMemory::mbarrierArrive(Warp& w, LaneMask mask, uint32_t offset, Order order) {
+  BlockState& b = state(*w.block);
+  View& into = b.mbarriers[offset][0];
+  for (LaneMask m = mask; m != 0; m &= m - 1) {
+    Thread& t = b.threads[w.index * kLanes + static_cast<unsigned>(__builtin_ctz(m))];
+    if (releases(order)) {
+      into.join(t.view);
+    } else {
+      into.join(t.fenceNarrow);
+    }
+  }
+}
+
+void WeakMemory::mbarrierPhase(const Block& block, uint32_t offset) {
+  auto& views = state(block).mbarriers[offset];
+  views[1].join(views[0]);
+  views[0] = View{};
+}
+
+void WeakMemory::mbarrierWait(Warp& w, LaneMask mask, uint32_t offset, Order order) {
+  BlockState& b = state(*w.block);
+  View& done = b.mbarriers[offset][1];
+  Snapshot known = done.snapshot();
+  for (LaneMask m = mask; m != 0; m &= m - 1) {
+    Thread& t = b.threads[w.index * kLanes + static_cast<unsigned>(__builtin_ctz(m))];
+    if (acquires(order)) {
+      t.view.join(known);
+    } else {
+      t.acquirable.push_back({Release{known, true, b.id}, ~Key{0}});
+    }
   }
 }
 

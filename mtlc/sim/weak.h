@@ -41,6 +41,10 @@ class WeakMemory {
   void barrierArrive(Warp& w, LaneMask mask, uint32_t id);
   void barrierWait(Warp& w, LaneMask mask, uint32_t id);
   void barrierReset(const Block& b, uint32_t id);
+  // The same for mbarriers and the cluster's barrier (observer.h).
+  void mbarrierArrive(Warp& w, LaneMask mask, uint32_t offset, Order order);
+  void mbarrierPhase(const Block& b, uint32_t offset);
+  void mbarrierWait(Warp& w, LaneMask mask, uint32_t offset, Order order);
   // Bytes in global or shared memory changed in another way: everybody sees the newest ones.
   void written(const Block& b, Space space, uint64_t at, uint64_t bytes);
 
@@ -111,6 +115,7 @@ class WeakMemory {
     std::vector<Thread> threads;
     std::vector<LaneMask> late;  // By warp: lanes with a late load.
     std::array<View, kBarriers> barriers;
+    std::unordered_map<uint32_t, std::array<View, 2>> mbarriers;  // This phase, and those before.
     View fences;  // What fence.sc of the block made known.
     Granules shared;
   };

@@ -144,15 +144,86 @@ absl::StatusOr<ArgSpec> parseBytes(std::string_view rest) {
   return spec;
 }
 
+absl::StatusOr<std::vector<uint64_t>> parseList(std::string_view text) {
+  std::vector<uint64_t> out;
+  for (;;) {
+    size_t comma = text.find(',');
+    absl::StatusOr<uint64_t> value = parseScalar(DType::U64, text.substr(0, comma));
+    if (!value.ok()) {
+      return invalid(absl::StrFormat("'%s' is no number", text.substr(0, comma)));
+    }
+    out.push_back(*value);
+    if (comma == std::string_view::npos) return out;
+    text.remove_prefix(comma + 1);
+  }
+}
+
+absl::StatusOr<ArgSpec> parseTensorMap(std::string_view rest) {
+  ArgSpec spec;
+  spec.kind = ArgSpec::Kind::TensorMap;
+  TensorMapSpec& map = spec.tensorMap;
+  auto [indexText, afterIndex] = splitColon(rest);
+  absl::StatusOr<uint64_t> index = parseScalar(DType::U32, indexText);
+  if (!index.ok()) return invalid(absl::StrFormat("'%s' is no index of an argument", indexText));
+  map.buffer = static_cast<size_t>(*index);
+  auto [type, fields] = splitColon(afterIndex);
+  map.type = std::string(type);
+  while (!fields.empty()) {
+    auto [field, after] = splitColon(fields);
+    fields = after;
+    size_t equals = field.find('=');
+    std::string_view name = field.substr(0, equals);
+    std::string_view text =
+        equals == std::string_view::npos ? std::string_view() : field.substr(equals + 1);
+    if (name == "fill" && (text == "nan" || text == "zero")) {
+      map.nanFill = text == "nan";
+      continue;
+    }
+    std::vector<uint64_t>* list = name == "dims"           ? &map.dims
+                                  : name == "strides"      ? &map.strides
+                                  : name == "box"          ? &map.box
+                                  : name == "elem_strides" ? &map.elementStrides
+                                                           : nullptr;
+    if (list == nullptr && name != "swizzle") {
+      return invalid(absl::StrFormat(
+          "'%s' is no part of a tensor map: they are dims, strides, box, elem_strides, "
+          "swizzle=32|64|128 and fill=nan",
+          field));
+    }
+    absl::StatusOr<std::vector<uint64_t>> values = parseList(text);
+    if (!values.ok()) return values.status();
+    if (list != nullptr) {
+      *list = *std::move(values);
+    } else {
+      uint64_t bytes = (*values)[0];
+      if (values->size() != 1 || (bytes != 0 && bytes != 32 && bytes != 64 && bytes != 128)) {
+        return invalid("a swizzle is of 0, 32, 64 or 128 bytes");
+      }
+      map.swizzle = static_cast<unsigned>(bytes);
+    }
+  }
+  if (map.dims.empty() || map.box.size() != map.dims.size() ||
+      map.strides.size() != map.dims.size() - 1 ||
+      (!map.elementStrides.empty() && map.elementStrides.size() != map.dims.size())) {
+    return invalid(
+        "a tensor map needs as many numbers in box and elem_strides as in dims, and one less in "
+        "strides");
+  }
+  return spec;
+}
+
 }  // namespace
 
 absl::StatusOr<ArgSpec> parseArgSpec(std::string_view text) {
   auto [head, rest] = splitColon(text);
   if (head.size() == text.size()) {
-    return invalid("an argument is TYPE:VALUE, bytes:FILE, buf:TYPE:COUNT:INIT or buf:FILE.npy");
+    return invalid(
+        "an argument is TYPE:VALUE, bytes:FILE, buf:TYPE:COUNT:INIT, buf:FILE.npy or "
+        "tensormap:INDEX:TYPE:…");
   }
   if (head == "buf") return parseBuffer(rest);
   if (head == "bytes") return parseBytes(rest);
+  if (head == "tensormap") return parseTensorMap(rest);
   std::optional<DType> type = dtypeFromName(head);
   if (!type) return invalid(absl::StrFormat("'%s' is no type of an argument", head));
   absl::StatusOr<uint64_t> bits = parseScalar(*type, rest);

@@ -4,7 +4,9 @@
 #ifndef MTLC_SUPPORT_ARG_SPEC_H_
 #define MTLC_SUPPORT_ARG_SPEC_H_
 
+#include <cstddef>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -13,14 +15,28 @@
 
 namespace mtlc {
 
+// A tensor map over a buffer, for tensor copies of GPUs; dimension 0 is the innermost. What devices
+// allow, they check themselves.
+struct TensorMapSpec {
+  size_t buffer = 0;  // Index of the argument.
+  std::string type;   // As CUtensorMapDataType, in lower case: "f16", "u8", "tf32_ftz".
+  std::vector<uint64_t> dims;
+  std::vector<uint64_t> strides;  // Bytes, of the dimensions from 1 on.
+  std::vector<uint64_t> box;
+  std::vector<uint64_t> elementStrides;  // Empty: ones.
+  unsigned swizzle = 0;                  // Bytes.
+  bool nanFill = false;
+};
+
 struct ArgSpec {
-  enum class Kind : uint8_t { Scalar, Bytes, Buffer };
+  enum class Kind : uint8_t { Scalar, Bytes, Buffer, TensorMap };
   Kind kind = Kind::Scalar;
   DType type = DType::U8;       // Of the scalar, or of the buffer's elements.
   uint64_t bits = 0;            // Scalar: the value, zero-extended.
   std::vector<uint8_t> bytes;   // Bytes and Buffer: the contents.
   std::vector<uint64_t> shape;  // Buffer.
   bool initialised = true;      // Buffer: false for `poison`.
+  TensorMapSpec tensorMap;
 };
 
 // How a generated buffer starts. Element i:
@@ -42,6 +58,8 @@ inline constexpr uint64_t kMaxArgBytes = uint64_t{1} << 33;
 //   bytes:FILE             the bytes of a parameter that is passed by value
 //   buf:TYPE:COUNT:INIT    a generated buffer
 //   buf:FILE               a buffer with the contents and shape of a .npy file
+//   tensormap:INDEX:TYPE:dims=A,B,…:strides=S,…:box=A,B,…[:elem_strides=A,B,…][:swizzle=32|64|128]
+//     [:fill=nan]          a tensor map over the buffer that is argument INDEX
 // `bool` buffers are u8 of 0 and 1. Errors name what is wrong, not the argument as a whole.
 absl::StatusOr<ArgSpec> parseArgSpec(std::string_view spec);
 

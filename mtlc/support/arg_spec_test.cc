@@ -45,6 +45,30 @@ TEST(ArgSpec, Scalars) {
   EXPECT_EQ(parsed("bool:true").bits, 1u);
 }
 
+TEST(ArgSpec, TensorMaps) {
+  ArgSpec spec = parsed(
+      "tensormap:2:f16:dims=100,50,7:strides=208,10400:box=32,8,2:elem_strides=1,2,1:swizzle=64:"
+      "fill=nan");
+  EXPECT_EQ(spec.kind, ArgSpec::Kind::TensorMap);
+  const TensorMapSpec& map = spec.tensorMap;
+  EXPECT_EQ(map.buffer, 2u);
+  EXPECT_EQ(map.type, "f16");
+  EXPECT_EQ(map.dims, (std::vector<uint64_t>{100, 50, 7}));
+  EXPECT_EQ(map.strides, (std::vector<uint64_t>{208, 10400}));
+  EXPECT_EQ(map.box, (std::vector<uint64_t>{32, 8, 2}));
+  EXPECT_EQ(map.elementStrides, (std::vector<uint64_t>{1, 2, 1}));
+  EXPECT_EQ(map.swizzle, 64u);
+  EXPECT_TRUE(map.nanFill);
+  EXPECT_TRUE(parsed("tensormap:0:u8:dims=16:box=16").tensorMap.strides.empty());
+  for (const char* bad :
+       {"tensormap:0", "tensormap:x:u8:dims=16:box=16", "tensormap:0:u8:dims=16:box=16,2",
+        "tensormap:0:u8:dims=16,4:box=16,2", "tensormap:0:u8:dims=16:box=16:swizzle=48",
+        "tensormap:0:u8:dims=a:box=16", "tensormap:0:u8:dims=16:box=16:depth=2",
+        "tensormap:0:u8:dims=16:box=16:elem_strides=1,1", "tensormap:0:u8:dims=:box=16"}) {
+    EXPECT_FALSE(parseArgSpec(bad).ok()) << bad;
+  }
+}
+
 TEST(ArgSpec, SimpleGenerators) {
   ArgSpec spec = parsed("buf:i16:5:iota");
   EXPECT_EQ(spec.kind, ArgSpec::Kind::Buffer);

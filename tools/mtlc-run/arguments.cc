@@ -90,13 +90,26 @@ absl::Status Arguments::parse(const std::vector<std::string>& specs) {
 }
 
 absl::Status Arguments::match(std::string_view kernel, const std::vector<Parameter>& parameters) {
-  if (parameters.size() != specs_.size()) {
+  // Buffers that only tensor maps name follow the parameters' arguments.
+  std::vector<bool> mapped(specs_.size(), false);
+  for (const ArgSpec& spec : specs_) {
+    if (spec.kind == ArgSpec::Kind::TensorMap && spec.tensorMap.buffer < specs_.size()) {
+      mapped[spec.tensorMap.buffer] = true;
+    }
+  }
+  bool fits = parameters.size() <= specs_.size();
+  for (size_t i = parameters.size(); i < specs_.size(); ++i) {
+    fits = fits && mapped[i] && specs_[i].kind == ArgSpec::Kind::Buffer;
+  }
+  if (!fits) {
     return invalid(absl::StrFormat("kernel '%s' takes %d arguments, and there are %d", kernel,
                                    parameters.size(), specs_.size()));
   }
-  for (size_t i = 0; i < specs_.size(); ++i) {
+  parameterCount_ = parameters.size();
+  for (size_t i = 0; i < parameters.size(); ++i) {
     const ArgSpec& spec = specs_[i];
     const Parameter& parameter = parameters[i];
+    isPointer_.push_back(parameter.bytes != 128);
     std::string problem;
     switch (spec.kind) {
       case ArgSpec::Kind::Scalar:
@@ -107,6 +120,15 @@ absl::Status Arguments::match(std::string_view kernel, const std::vector<Paramet
       case ArgSpec::Kind::Bytes:
         if (spec.bytes.size() != parameter.bytes) {
           problem = absl::StrFormat("it has %d bytes, not %d", parameter.bytes, spec.bytes.size());
+        }
+        break;
+      case ArgSpec::Kind::TensorMap:
+        if (spec.tensorMap.buffer >= specs_.size() ||
+            specs_[spec.tensorMap.buffer].kind != ArgSpec::Kind::Buffer) {
+          problem = absl::StrFormat("argument %d is no buffer", spec.tensorMap.buffer);
+        } else if (parameter.kind != Parameter::Kind::Pointer && parameter.bytes != 8 &&
+                   parameter.bytes != 128) {
+          problem = "a tensor map has 128 bytes, or is pointed to";
         }
         break;
       case ArgSpec::Kind::Buffer:
@@ -157,6 +179,11 @@ void Arguments::moveTo(Request& request, const std::vector<ResultRequest>& resul
       case ArgSpec::Kind::Bytes:
         argument.bytes = spec.bytes;
         break;
+      case ArgSpec::Kind::TensorMap:
+        argument.buffer = bufferIndex_[spec.tensorMap.buffer];
+        argument.isPointer = i < isPointer_.size() && isPointer_[i];
+        argument.tensorMap = std::move(spec.tensorMap);
+        break;
       case ArgSpec::Kind::Buffer: {
         argument.isBuffer = true;
         argument.buffer = bufferIndex_[i];
@@ -173,7 +200,7 @@ void Arguments::moveTo(Request& request, const std::vector<ResultRequest>& resul
         break;
       }
     }
-    request.arguments.push_back(std::move(argument));
+    if (i < parameterCount_) request.arguments.push_back(std::move(argument));
   }
 }
 

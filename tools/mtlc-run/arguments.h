@@ -67,6 +67,8 @@ class Arguments {
   std::vector<ArgSpec> specs_;
   std::vector<std::string> texts_;
   std::vector<uint32_t> bufferIndex_;
+  size_t parameterCount_ = SIZE_MAX;  // Arguments behind these are for tensor maps only.
+  std::vector<bool> isPointer_;       // One per parameter: it is no tensor map itself.
 };
 
 }  // namespace mtlc::run

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "absl/status/statusor.h"
+#include "mtlc/support/arg_spec.h"
 #include "mtlc/support/diagnostics.h"
 #include "mtlc/support/fault.h"
 
@@ -30,7 +31,10 @@ struct Buffer {
 
 struct Argument {
   bool isBuffer = false;
-  uint32_t buffer = 0;         // Index into Request::buffers.
+  uint32_t buffer = 0;  // Index into Request::buffers.
+  // A tensor map over `buffer`; by value, or with `isPointer` a pointer to one.
+  std::optional<TensorMapSpec> tensorMap;
+  bool isPointer = false;
   std::vector<uint8_t> bytes;  // Otherwise: the parameter's bytes.
 };
 

@@ -87,6 +87,9 @@ class InterpDevice : public Device {
     spec.block = request.block;
     spec.sharedBytes = request.sharedBytes;
     for (const Argument& argument : request.arguments) {
+      if (argument.tensorMap) {
+        return absl::InvalidArgumentError("the interpreter has no tensor maps");
+      }
       if (argument.isBuffer) {
         spec.args.push_back(interp::KernelArg::buffer(argument.buffer));
         continue;

@@ -70,7 +70,8 @@ int main(int argc, char** argv) {
   options.integer("--shared", "BYTES", &run.sharedBytes, 0, kMax,
                   "Size of the launch-sized workgroup memory");
   options.list("--arg", "SPEC", &run.args,
-               "One per parameter, in order: TYPE:VALUE, bytes:FILE, buf:FILE.npy, or "
+               "One per parameter, in order: TYPE:VALUE, bytes:FILE, buf:FILE.npy, "
+               "tensormap:INDEX:TYPE:dims=…:strides=…:box=… (mtlc/support/arg_spec.h), or "
                "buf:TYPE:COUNT:INIT with INIT zeros, poison, iota, const=V, uniform=SEED or "
                "normal=SEED. Types: bool u8 i8 u16 i16 f16 bf16 u32 i32 f32 u64 i64 f64");
 

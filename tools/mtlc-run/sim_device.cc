@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "mtlc/sim/device.h"
 #include "mtlc/sim/isa/instructions.h"
+#include "mtlc/sim/tensor_map.h"
 
 namespace mtlc::run {
 namespace {
@@ -25,6 +26,40 @@ sim::Checks simChecks(CheckMask mask) {
   if (mask & checkBit(FaultKind::Sync)) checks = checks | sim::Checks::sync;
   if (mask & checkBit(FaultKind::Async)) checks = checks | sim::Checks::async;
   return checks;
+}
+
+absl::StatusOr<std::vector<uint8_t>> encodeTensorMap(const TensorMapSpec& spec, uint64_t address) {
+  // In the order of sim::TensorType.
+  constexpr std::string_view kTypes[] = {"u8",  "u16", "u32",  "s32",     "u64",  "s64",     "f16",
+                                         "f32", "f64", "bf16", "f32_ftz", "tf32", "tf32_ftz"};
+  auto type = std::find(std::begin(kTypes), std::end(kTypes), spec.type);
+  if (type == std::end(kTypes)) {
+    return absl::InvalidArgumentError(
+        absl::StrFormat("'%s' is no element type of a tensor map", spec.type));
+  }
+  if (spec.dims.size() > sim::kMaxTensorRank) {
+    return absl::InvalidArgumentError("a tensor map has 1 to 5 dimensions");
+  }
+  sim::TensorMap map;
+  map.type = static_cast<sim::TensorType>(type - std::begin(kTypes));
+  map.rank = static_cast<unsigned>(spec.dims.size());
+  map.address = address;
+  auto narrow = [](uint64_t v) { return static_cast<uint32_t>(std::min<uint64_t>(v, UINT32_MAX)); };
+  for (size_t i = 0; i < spec.dims.size(); ++i) {
+    map.dims[i] = spec.dims[i];
+    map.strides[i] = i == 0 ? 0 : spec.strides[i - 1];
+    map.box[i] = narrow(spec.box[i]);
+    map.elementStrides[i] = spec.elementStrides.empty() ? 1 : narrow(spec.elementStrides[i]);
+  }
+  map.swizzle = spec.swizzle == 32    ? sim::TensorSwizzle::bytes32
+                : spec.swizzle == 64  ? sim::TensorSwizzle::bytes64
+                : spec.swizzle == 128 ? sim::TensorSwizzle::bytes128
+                                      : sim::TensorSwizzle::none;
+  map.nanFill = spec.nanFill;
+  std::vector<uint8_t> bytes(sim::kTensorMapBytes);
+  std::string problem = sim::encodeTensorMap(map, bytes.data());
+  if (!problem.empty()) return absl::InvalidArgumentError("the tensor map: " + problem);
+  return bytes;
 }
 
 // The registered file `name` with a text, or 0.
@@ -151,6 +186,24 @@ class SimDevice : public Device {
     }
     sim::ParamPacker packer(*kernel);
     for (const Argument& argument : request.arguments) {
+      if (argument.tensorMap) {
+        auto map = encodeTensorMap(*argument.tensorMap, allocations[argument.buffer]->begin);
+        if (!map.ok()) return map.status();
+        bool fits = false;
+        if (argument.isPointer) {
+          sim::Allocation* a =
+              device_.memory().allocate(map->size(), 256, "a tensor map of an argument");
+          if (!a)
+            return absl::ResourceExhaustedError("the buffers do not fit the simulated device");
+          std::memcpy(a->host, map->data(), map->size());
+          a->initialised = true;
+          fits = packer.add(a->begin);
+        } else {
+          fits = packer.add(std::span<const uint8_t>(*map));
+        }
+        if (!fits) return absl::InvalidArgumentError("an argument has not its parameter's size");
+        continue;
+      }
       bool fits = argument.isBuffer ? packer.add(allocations[argument.buffer]->begin)
                                     : packer.add(std::span(argument.bytes));
       if (!fits) return absl::InvalidArgumentError("an argument has not its parameter's size");

@@ -5,10 +5,19 @@
 // many copies still read a word. A copy is under way from its issue until it is delivered: its
 // thread waited for its group. Whether its bytes have landed already is no matter, so a fault is
 // found whatever the schedule. After delivery the race checker takes over: the copy counts as a
-// store of its thread.
+// store of its thread. A bulk copy to shared memory is delivered by the first successful wait for
+// its phase of the mbarrier; one from there leaves its source when its thread has waited for that.
+//
+// Bulk copies use the async proxy. What they read from shared memory must not have been written
+// through the generic proxy unless a proxy fence came after the write: of the writer, or of the
+// thread that issues the copy (PTX ISA 8, "Proxy-preserved base causality order"). The same holds
+// for the initialisation of their mbarrier, where a barrier of the block will do too: CUDA's
+// library relies on it.
 
 #include "mtlc/sim/async.h"
 
+#include <algorithm>
+#include <map>
 #include <unordered_map>
 
 #include "mtlc/sim/checkers/checkers.h"
@@ -25,7 +34,16 @@ using Flight = uint64_t;
 
 struct BlockCells {
   std::vector<Flight> shared;
-  size_t marked = 0;  // Cells that are not 0.
+  size_t marked = 0;            // Cells that are not 0.
+  std::vector<Flight> sources;  // Bulk copies that may still read.
+  size_t sourceCount = 0;
+  // When, by the block's clock, and by whom a word was last written through the generic proxy: time
+  // above the thread. Fences and initialisations by the same clock.
+  uint64_t clock = 1;
+  std::vector<uint64_t> written;
+  std::vector<uint64_t> fence, initFence;  // By thread.
+  uint64_t barrier = 0;                    // The last barrier of the block.
+  std::unordered_map<uint32_t, uint64_t> inits;
 };
 
 struct ReadWords {
@@ -37,7 +55,12 @@ class AsyncChecker : public Observer {
  public:
   bool sequential() const override { return true; }
 
-  void launchBegin(LaunchState& launch) override { launch_ = &launch; }
+  void launchBegin(LaunchState& launch) override {
+    launch_ = &launch;
+    for (const AsyncSite& a : launch.program->asyncs) {
+      bulk_ = bulk_ || a.op == AsyncOp::bulk || a.op == AsyncOp::tensor;
+    }
+  }
 
   void blockBegin(Block& b) override {
     if (b.observerData[kSlot] == nullptr) {
@@ -45,14 +68,29 @@ class AsyncChecker : public Observer {
       b.observerData[kSlot] = owned_.back().get();
     }
     BlockCells& c = cells(b);
-    c.shared.clear();
-    c.marked = 0;
+    c = BlockCells{};
+    if (bulk_) {
+      c.written.assign(b.sharedBytes / 4 + 1, 0);
+      c.fence.assign(b.threads, 0);
+      c.initFence.assign(b.threads, 0);
+    }
   }
 
   void access(Warp& w, const Access& a) override {
     if (a.in.op == Op::async) return;
     if (a.space == Space::shared) {
       BlockCells& c = cells(*w.block);
+      bool store = a.kind != AccessKind::load;
+      if (store && !c.written.empty()) {
+        ++c.clock;
+        for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+          unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+          for (uint64_t g = a.offset(lane) / 4; g <= (a.offset(lane) + a.bytes - 1) / 4; ++g) {
+            c.written[g] = c.clock << kThreadBits | (w.index * kLanes + lane);
+          }
+        }
+      }
+      if (store && c.sourceCount != 0) checkSources(w, a, c);
       if (c.marked == 0) return;
       for (LaneMask m = a.mask; m != 0; m &= m - 1) {
         unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
@@ -67,7 +105,7 @@ class AsyncChecker : public Observer {
       }
     } else if (a.space == Space::global && a.kind != AccessKind::load) {
       auto it = reads_.find(a.allocation->id);
-      if (it == reads_.end()) return;
+      if (it == reads_.end()) return checkTargets(w, a);
       const ReadWords& r = it->second;
       for (LaneMask m = a.mask; m != 0; m &= m - 1) {
         unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
@@ -79,13 +117,15 @@ class AsyncChecker : public Observer {
         }
       }
     }
+    if (a.space == Space::global) checkTargets(w, a);
   }
 
   void issued(Warp& w, const LaneCopies& c) override {
     for (LaneMask m = c.lanes; m != 0; m &= m - 1) {
       unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
       const Piece& p = c.pieces[lane];
-      goesTo(w, *c.in, lane, static_cast<uint32_t>(p.to), c.bytes);
+      checkFree(w, *c.in, lane, static_cast<uint32_t>(p.to), c.bytes);
+      goesTo(*w.block, flightOf(w, *c.in, lane), static_cast<uint32_t>(p.to), c.bytes);
       countReads(p, 1, flightOf(w, *c.in, lane));
     }
   }
@@ -99,27 +139,196 @@ class AsyncChecker : public Observer {
     }
   }
 
+  void issued(Warp& w, const BulkCopy& c) override {
+    BlockCells& k = cells(*w.block);
+    unsigned lane = c.thread % kLanes;
+    Flight own = flightOf(w, *c.in, lane);
+    if (!c.toGlobal) {
+      auto init = k.inits.find(c.barrier);
+      if (init != k.inits.end()) {
+        uint64_t time = init->second >> kThreadBits;
+        uint32_t by = threadOf(init->second);
+        if (std::max({k.initFence[by], k.initFence[c.thread], k.barrier}) < time) {
+          reportCheck(w, *c.in, lane, ReportKind::async, DiagId::SimAsyncInitFence,
+                      {hexText(c.barrier)});
+          k.inits.erase(init);
+        }
+      }
+    }
+    for (const Piece& p : c.pieces) {
+      if (p.toSpace == Space::shared && p.bytes + p.fill != 0) {
+        checkFree(w, *c.in, lane, static_cast<uint32_t>(p.to), p.bytes + p.fill);
+      }
+    }
+    bool told = false;
+    for (const Piece& p : c.pieces) {
+      if (p.toSpace == Space::shared && p.bytes + p.fill != 0) {
+        goesTo(*w.block, own, static_cast<uint32_t>(p.to), p.bytes + p.fill);
+      }
+      countReads(p, 1, own);
+      if (p.fromSpace == Space::shared && p.bytes != 0) {
+        if (k.sources.empty()) k.sources.assign(w.block->sharedBytes / 4 + 1, 0);
+        eachWord(static_cast<uint32_t>(p.from), p.bytes, [&](uint32_t g) {
+          if (c.toGlobal) {
+            k.sourceCount += k.sources[g] == 0 ? 1u : 0u;
+            k.sources[g] = own;
+          }
+          if (k.shared.size() > g && k.shared[g] != 0 && !told) {
+            told = true;
+            report(w, *c.in, lane, AccessKind::load, DiagId::SimAsyncUndelivered, p.from, p.bytes,
+                   Space::shared, k.shared[g]);
+          }
+          uint64_t time = k.written[g] >> kThreadBits;
+          uint32_t by = threadOf(k.written[g]);
+          if (told || time == 0 || std::max(k.fence[by], k.fence[c.thread]) >= time) return;
+          told = true;
+          reportCheck(w, *c.in, lane, ReportKind::async, DiagId::SimAsyncProxy,
+                      {hexText(uint64_t{g} * 4), triple(w.block->threadId(by))});
+        });
+      }
+      if (c.toGlobal && p.bytes != 0) targets_[p.to] = {p.to + p.bytes, own, w.block};
+    }
+  }
+
+  void sourceRead(Block& b, const BulkCopy& c) override {
+    if (c.sourceWaited) releaseSource(b, c);
+  }
+
+  void delivered(Block& b, const BulkCopy& c) override {
+    Flight own = flightOf(b.warps[c.thread / kLanes], *c.in, c.thread % kLanes);
+    for (const Piece& p : c.pieces) {
+      if (p.toSpace == Space::shared && p.bytes + p.fill != 0) {
+        arrived(b, own, static_cast<uint32_t>(p.to), p.bytes + p.fill);
+      }
+      countReads(p, -1, 0);
+    }
+    if (c.toGlobal) {
+      releaseSource(b, c);
+      releaseTargets(c, own);
+    }
+  }
+
+  void abandoned(Block& b, const BulkCopy& c) override {
+    reportCheck(b.warps[c.thread / kLanes], *c.in, c.thread % kLanes, ReportKind::async,
+                DiagId::SimAsyncExit, {c.toGlobal ? "read" : "write"});
+  }
+
+  void blockEnd(Block& b) override {
+    // Copies of the block that are under way to global memory are done.
+    for (auto it = targets_.begin(); it != targets_.end();) {
+      it = it->second.block == &b ? targets_.erase(it) : std::next(it);
+    }
+  }
+
+  void proxyFence(Warp& w, const Instr&, LaneMask mask, ProxyFence kind) override {
+    BlockCells& c = cells(*w.block);
+    if (c.fence.empty() || kind == ProxyFence::alias || kind == ProxyFence::tensormap) return;
+    ++c.clock;
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      uint32_t thread = w.index * kLanes + static_cast<unsigned>(__builtin_ctz(m));
+      c.initFence[thread] = c.clock;
+      if (kind == ProxyFence::async) c.fence[thread] = c.clock;
+    }
+  }
+
+  void barrierReleased(Block& b, uint32_t) override {
+    BlockCells& c = cells(b);
+    c.barrier = ++c.clock;
+  }
+
+  void mbarrierInit(Warp& w, const Instr&, unsigned lane, uint32_t offset) override {
+    BlockCells& c = cells(*w.block);
+    c.inits[offset] = ++c.clock << kThreadBits | (w.index * kLanes + lane);
+  }
+
  private:
+  struct Target {
+    uint64_t end = 0;
+    Flight flight = 0;
+    const Block* block = nullptr;
+  };
+
+  static uint32_t threadOf(uint64_t stamp) { return stamp & ((1u << kThreadBits) - 1); }
+
+  template <typename Visit>
+  static void eachWord(uint32_t offset, uint32_t bytes, Visit visit) {
+    for (uint32_t g = offset / 4; g <= (offset + bytes - 1) / 4; ++g) visit(g);
+  }
+
+  // A store to what a bulk copy may still read.
+  void checkSources(Warp& w, const Access& a, const BlockCells& c) {
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      for (uint64_t g = a.offset(lane) / 4; g <= (a.offset(lane) + a.bytes - 1) / 4; ++g) {
+        if (c.sources[g] == 0) continue;
+        report(w, a.in, lane, a.kind, DiagId::SimAsyncSource, a.addresses[lane], a.bytes,
+               Space::shared, c.sources[g]);
+        break;
+      }
+    }
+  }
+
+  // An access to where a bulk copy is under way to in global memory.
+  void checkTargets(Warp& w, const Access& a) {
+    if (targets_.empty()) return;
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint64_t begin = a.addresses[lane], end = begin + a.bytes;
+      auto it = targets_.lower_bound(end);
+      if (it == targets_.begin()) continue;
+      const Target& t = std::prev(it)->second;
+      if (t.end <= begin || t.block != w.block) continue;  // Another block's: a race.
+      report(w, a.in, lane, a.kind,
+             a.kind == AccessKind::load ? DiagId::SimAsyncUndelivered : DiagId::SimAsyncOverwrite,
+             begin, a.bytes, Space::global, t.flight);
+    }
+  }
+
+  void releaseSource(Block& b, const BulkCopy& c) {
+    BlockCells& k = cells(b);
+    if (k.sources.empty()) return;
+    Flight own = flightOf(b.warps[c.thread / kLanes], *c.in, c.thread % kLanes);
+    for (const Piece& p : c.pieces) {
+      if (p.bytes == 0) continue;
+      eachWord(static_cast<uint32_t>(p.from), p.bytes, [&](uint32_t g) {
+        if (k.sources[g] != own) return;
+        k.sources[g] = 0;
+        --k.sourceCount;
+      });
+    }
+  }
+
+  void releaseTargets(const BulkCopy& c, Flight own) {
+    for (const Piece& p : c.pieces) {
+      auto it = targets_.find(p.to);
+      if (it != targets_.end() && it->second.flight == own) targets_.erase(it);
+    }
+  }
+
   static BlockCells& cells(Block& b) { return *static_cast<BlockCells*>(b.observerData[kSlot]); }
 
   Flight flightOf(const Warp& w, const Instr& in, unsigned lane) const {
     return uint64_t{launch_->pcOf(in) + 1} << kThreadBits | (w.index * kLanes + lane);
   }
 
-  // A copy of `in` is under way to these bytes of shared memory.
-  void goesTo(Warp& w, const Instr& in, unsigned lane, uint32_t offset, uint32_t bytes) {
-    BlockCells& c = cells(*w.block);
-    if (c.shared.empty()) c.shared.assign(w.block->sharedBytes / 4 + 1, 0);
-    Flight own = flightOf(w, in, lane);
-    bool told = false;
+  // A copy of `in` is going to these bytes of shared memory: nothing else may be under way to them.
+  void checkFree(Warp& w, const Instr& in, unsigned lane, uint32_t offset, uint32_t bytes) {
+    const BlockCells& c = cells(*w.block);
+    if (c.marked == 0) return;
     for (uint32_t g = offset / 4; g <= (offset + bytes - 1) / 4; ++g) {
-      if (c.shared[g] != 0 && !told) {
-        told = true;
-        report(w, in, lane, AccessKind::store, DiagId::SimAsyncOverwrite, offset, bytes,
-               Space::shared, c.shared[g]);
-      }
+      if (c.shared[g] == 0) continue;
+      report(w, in, lane, AccessKind::store, DiagId::SimAsyncOverwrite, offset, bytes,
+             Space::shared, c.shared[g]);
+      return;
+    }
+  }
+
+  static void goesTo(Block& b, Flight flight, uint32_t offset, uint32_t bytes) {
+    BlockCells& c = cells(b);
+    if (c.shared.empty()) c.shared.assign(b.sharedBytes / 4 + 1, 0);
+    for (uint32_t g = offset / 4; g <= (offset + bytes - 1) / 4; ++g) {
       c.marked += c.shared[g] == 0 ? 1u : 0u;
-      c.shared[g] = own;
+      c.shared[g] = flight;
     }
   }
 
@@ -171,7 +380,9 @@ class AsyncChecker : public Observer {
 
   LaunchState* launch_ = nullptr;
   std::vector<std::unique_ptr<BlockCells>> owned_;
+  bool bulk_ = false;                              // The program has bulk copies.
   std::unordered_map<uint32_t, ReadWords> reads_;  // By allocation.
+  std::map<uint64_t, Target> targets_;             // By address.
 };
 
 }  // namespace

@@ -22,6 +22,8 @@ std::unique_ptr<Observer> makeRaceChecker();
 // there.
 std::unique_ptr<Observer> makeSyncChecker();
 
+// Finds ordinary accesses to mbarriers; part of the sync checks of programs that have some.
+std::unique_ptr<Observer> makeMbarrierAccessChecker();
 // Finds asynchronous copies that are used, or disturbed, before somebody waited for them.
 std::unique_ptr<Observer> makeAsyncChecker();
 

@@ -100,6 +100,12 @@ struct BlockClock {
   std::vector<WarpClock> warps;
   Cells shared;
   std::unordered_map<uint64_t, Releases> sharedReleases;
+  // Of mbarriers: what arrivals at the current phase knew, and those at phases before it.
+  struct Phases {
+    KnowledgeRef current;
+    KnowledgeRef complete;
+  };
+  std::unordered_map<uint32_t, Phases> phases;
   // Lanes that wait at a barrier, and the epoch in which they arrived, by barrier and warp.
   std::array<std::array<LaneMask, 32>, kBarriers> waiting{};
   std::array<std::array<uint32_t, 32>, kBarriers> arrivalEpoch{};
@@ -127,6 +133,7 @@ class RaceChecker : public Observer {
       w.epoch = 0;
     }
     c.sharedReleases.clear();
+    c.phases.clear();
     c.shared.clearPending();
     c.shared.written = false;
     c.waiting = {};
@@ -190,6 +197,76 @@ class RaceChecker : public Observer {
     copied(w, c, mask, [&](const Access& a, Cells& cells, const ScanAccess& s, unsigned lane) {
       eachCell(a, cells, lane, [&](const CellRun& run) { recordWrite(run, s, lane); });
     });
+  }
+
+  // A bulk copy's accesses are its thread's. Bytes that come to shared memory count as stored when
+  // they have landed, for those that the mbarrier tells.
+  void issued(Warp& w, const BulkCopy& c) override {
+    for (const Piece& p : c.pieces) {
+      if (p.bytes != 0) bytesAccessed(w, c, p.fromSpace, p.from, p.bytes, AccessKind::load, true);
+      bytesAccessed(w, c, p.toSpace, p.to, p.bytes + p.fill, AccessKind::store, c.toGlobal);
+    }
+  }
+  void landed(Block& b, const BulkCopy& c) override {
+    if (c.toGlobal) return;
+    Warp& w = b.warps[c.thread / kLanes];
+    LaneMask one = 1u << (c.thread % kLanes);
+    for (const Piece& p : c.pieces) {
+      storeLanded(w, c, p.to, p.bytes + p.fill);
+    }
+    mbarrierArrive(w, one, c.barrier, Order::release);
+  }
+
+  void mbarrierInit(Warp& w, const Instr&, unsigned, uint32_t offset) override {
+    blockClock(*w.block).phases.erase(offset);
+  }
+  void mbarrierArrive(Warp& w, LaneMask mask, uint32_t offset, Order order) override {
+    WarpClock& c = warpClock(w);
+    c.touched = true;
+    KnowledgeRef& into = blockClock(*w.block).phases[offset].current;
+    auto all = std::make_shared<Knowledge>();
+    KnowledgeRef last;
+    bool any = false;
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      uint32_t epoch = order == Order::release ? c.epoch + 1 : c.fenceEpoch[lane];
+      if (epoch == 0) continue;
+      any = true;
+      uint32_t& generation = all->generations[blockNumber(*w.block)];
+      generation = std::max(generation, blockClock(*w.block).generation);
+      auto& epochs = all->epochs[warpKey(*w.block, w.index)];
+      for (unsigned j = 0; j < kLanes; ++j) epochs[j] = std::max(epochs[j], c.known[lane][j]);
+      epochs[lane] = std::max(epochs[lane], epoch);
+      if (c.knowledge[lane] != nullptr && c.knowledge[lane] != last) {
+        last = c.knowledge[lane];
+        all->merge(*last);
+      }
+    }
+    if (!any) return;
+    into = merged(into, all);
+    ++c.epoch;
+  }
+  void mbarrierPhase(Block& b, uint32_t offset) override {
+    BlockClock::Phases& p = blockClock(b).phases[offset];
+    p.complete = merged(p.complete, p.current);
+    p.current = nullptr;
+  }
+  void mbarrierWait(Warp& w, LaneMask mask, uint32_t offset, Order order) override {
+    WarpClock& c = warpClock(w);
+    const KnowledgeRef& known = blockClock(*w.block).phases[offset].complete;
+    if (known == nullptr) return;
+    c.touched = true;
+    KnowledgeRef before, after;
+    for (LaneMask m = mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      KnowledgeRef& mine = order == Order::acquire ? c.knowledge[lane] : c.pending[lane];
+      // Lanes mostly know the same.
+      if (after == nullptr || mine != before) {
+        before = mine;
+        after = merged(mine, known);
+      }
+      mine = after;
+    }
   }
 
   void allocated(const Allocation& heap, uint64_t offset, uint64_t bytes) override {
@@ -600,6 +677,62 @@ class RaceChecker : public Observer {
       addresses[lane] = c.pieces[lane].to;
       visit(a, cells, s, lane);
     }
+  }
+
+  // `visit` is called for each cell of `bytes` at an address that a copy's thread accesses.
+  template <typename Visit>
+  void cellsOf(Warp& w, const BulkCopy& c, Space space, uint64_t at, uint32_t bytes,
+               AccessKind kind, Visit visit) {
+    if (space != Space::shared && space != Space::global) return;
+    bool shared = space == Space::shared;
+    const Allocation* a = shared ? nullptr : launch_->memory->find(at, bytes);
+    if (bytes == 0 || (!shared && a == nullptr)) return;
+    Cells& cells = shared ? blockClock(*w.block).shared : globalCells(*a);
+    unsigned width = 1u << cells.shift();
+    while ((at | bytes) % width != 0) width /= 2;
+    if (width != 1u << cells.shift()) cells.refine(width);
+    if (!cells.pending.empty()) replay(cells, shared);
+    if (kind != AccessKind::load) cells.written = true;
+    unsigned lane = c.thread % kLanes;
+    uint64_t addresses[kLanes];
+    addresses[lane] = at;
+    Access access{*c.in,
+                  1u << lane,
+                  kind,
+                  space,
+                  bytes,
+                  AccessPattern::scattered,
+                  addresses,
+                  shared ? 0 : a->begin,
+                  shared ? w.block->sharedBytes : a->size(),
+                  shared ? w.block->shared : a->host,
+                  0,
+                  a};
+    ScanAccess s = scanOf(w, access, 0);
+    eachCell(access, cells, lane, [&](const CellRun& run) { visit(access, run, s, lane); });
+  }
+  void bytesAccessed(Warp& w, const BulkCopy& c, Space space, uint64_t at, uint32_t bytes,
+                     AccessKind kind, bool record) {
+    bool load = kind == AccessKind::load;
+    cellsOf(w, c, space, at, bytes, kind,
+            [&](const Access& a, const CellRun& run, const ScanAccess& s, unsigned lane) {
+              // Reductions are atomic among each other.
+              if (c.reduction != Mod::none && !load && space == Space::global) return;
+              checkWrite(w, a, run, s, lane);
+              if (!load) checkRead(w, a, run, s, lane);
+              if (!record) return;
+              if (load) {
+                recordRead(run, s, lane);
+              } else {
+                recordWrite(run, s, lane);
+              }
+            });
+  }
+  void storeLanded(Warp& w, const BulkCopy& c, uint64_t at, uint32_t bytes) {
+    cellsOf(w, c, Space::shared, at, bytes, AccessKind::store,
+            [&](const Access&, const CellRun& run, const ScanAccess& s, unsigned lane) {
+              recordWrite(run, s, lane);
+            });
   }
 
   template <typename Visit>

@@ -129,9 +129,6 @@ bool parseOperand(std::string_view word, OperandSpec& spec) {
     case 'm':
       spec.role = OperandRole::memory;
       return word.size() == 1;
-    case 't':
-      spec.role = OperandRole::tensor;
-      return word.size() == 1;
     default:
       return false;
   }

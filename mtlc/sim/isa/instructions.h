@@ -21,7 +21,7 @@ enum class Family : uint8_t {
 enum class FamilyKind : uint8_t { lane, memory, collective, control, matrix };
 FamilyKind familyKind(Family f);
 
-enum class OperandRole : uint8_t { dest, source, integer, memory, address, vector, tensor };
+enum class OperandRole : uint8_t { dest, source, integer, memory, address, vector };
 
 // One operand of a form, see the head of instructions.def.
 struct OperandSpec {
@@ -40,7 +40,7 @@ struct OperandSpec {
 };
 
 inline constexpr size_t kMaxModifiers = 16;
-inline constexpr size_t kMaxOperands = 8;
+inline constexpr size_t kMaxOperands = 6;
 
 // A place in a pattern: one of `choices`, or nothing when optional.
 struct PatternSlot {

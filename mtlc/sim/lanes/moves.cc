@@ -2,6 +2,7 @@
 
 #include "mtlc/sim/access.h"
 #include "mtlc/sim/lanes/columns.h"
+#include "mtlc/sim/mbarrier.h"
 
 namespace mtlc::sim::MTLC_LANES {
 namespace {
@@ -126,6 +127,32 @@ void policy(const Instr& in, Warp& w, LaneMask mask) {
   });
 }
 
+// A cluster is one block: only rank 0 exists, and its addresses are the block's own.
+template <typename T>
+void mapAddress(const Instr& in, Warp& w, LaneMask mask) {
+  const u32* rank = column32(w, in.src[1]);
+  eachLane(mask, [&](unsigned i) {
+    if constexpr (sizeof(T) == 8) {
+      column64(w, in.dst)[i] = rank[i] == 0 ? column64(w, in.src[0])[i] : ~u64{0};
+    } else {
+      column32(w, in.dst)[i] = rank[i] == 0 ? column32(w, in.src[0])[i] : ~u32{0};
+    }
+  });
+}
+
+void blockRank(const Instr& in, Warp& w, LaneMask mask) {
+  intoColumn(column32(w, in.dst), mask, [&](u32* d) {
+    for (unsigned i = 0; i < kLanes; ++i) d[i] = 0;
+  });
+}
+
+void pendingCount(const Instr& in, Warp& w, LaneMask mask) {
+  const u64* state = column64(w, in.src[0]);
+  intoColumn(column32(w, in.dst), mask, [&](u32* d) {
+    for (unsigned i = 0; i < kLanes; ++i) d[i] = statePending(state[i]);
+  });
+}
+
 Space spaceOf(const Form& f) {
   switch (f.firstOf({Mod::constSpace, Mod::global, Mod::local, Mod::param, Mod::shared,
                      Mod::sharedCta, Mod::sharedCluster})) {
@@ -154,6 +181,12 @@ LaneFn selectMisc(const Form& f) {
       return activeLanes;
     case Family::createPolicy:
       return policy;
+    case Family::mapa:
+      return typeBits(f.types[0]) == 64 ? mapAddress<u64> : mapAddress<u32>;
+    case Family::ctaRank:
+      return blockRank;
+    case Family::pendingCount:
+      return pendingCount;
     default:
       return nullptr;
   }

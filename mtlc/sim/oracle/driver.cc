@@ -358,6 +358,9 @@ bool dependsOnContext(Family family) {
     case Family::cvta:
     case Family::cvtaTo:
     case Family::createPolicy:
+    case Family::mapa:
+    case Family::ctaRank:
+    case Family::pendingCount:
     case Family::activemask:
     case Family::shfl:
     case Family::vote:

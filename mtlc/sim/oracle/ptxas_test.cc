@@ -206,6 +206,52 @@ std::string writtenMatrix(const Form& f) {
   }
 }
 
+std::string tensorOperand(const Form& f) {
+  std::string list;
+  for (Mod d : {Mod::dim1, Mod::dim2, Mod::dim3, Mod::dim4, Mod::dim5}) {
+    list += (list.empty() ? "%r" : ", %r") + std::to_string(static_cast<int>(d) % 7 + 1);
+    if (f.has(d)) break;
+  }
+  return " [%rd8, {" + list + "}]";
+}
+
+// mbarriers, bulk and tensor copies.
+std::string writtenAsync(const Form& f, std::string text) {
+  bool toGlobal = f.has(Mod::bulkGroup);
+  std::string rest = toGlobal ? "" : ", [%r4]";
+  if (f.has(Mod::multicastCluster)) rest += ", %h1";
+  if (f.has(Mod::l2CacheHint)) rest += ", %rd4";
+  if (f.has(Mod::cpMask)) rest += ", %h2";
+  switch (f.row->family) {
+    case Family::copyArrive:
+    case Family::mbarrierInval:
+      return text + " [%rd8];";
+    case Family::mbarrierInit:
+    case Family::mbarrierBytes:
+      return text + " [%rd8], %r1;";
+    case Family::mbarrierArrive:
+      text += f.has(Mod::sharedCluster) ? " _, [%rd8]" : " %rd1, [%rd8]";
+      return text + (f.has(Mod::expectTx) || f.has(Mod::noComplete) ? ", %r1;" : ";");
+    case Family::mbarrierWait:
+      return text + " %p1, [%rd8], " + (f.has(Mod::parity) ? "%r1;" : "%rd1;");
+    case Family::tensormapFence:
+      return text + " [%rd8], 128;";
+    case Family::bulkCopy:
+    case Family::bulkReduce:
+      return text + (toGlobal ? " [%rd8], [%r2], 32" : " [%r2], [%rd8], %r3") + rest + ";";
+    case Family::tensorCopy:
+    case Family::tensorReduce:
+      return text + (toGlobal ? tensorOperand(f) + ", [%r2]" : " [%r2]," + tensorOperand(f)) +
+             rest + ";";
+    case Family::bulkPrefetch:
+      if (f.has(Mod::tensormap)) return text + (f.has(Mod::param) ? " [pm];" : " [%rd8];");
+      text += f.has(Mod::tensor) ? tensorOperand(f) : " [%rd8], 64";
+      return text + (f.has(Mod::l2CacheHint) ? ", %rd4;" : ";");
+    default:
+      return {};
+  }
+}
+
 // Forms whose operands the decoder reads itself.
 std::string writtenControl(const Form& f) {
   if (familyKind(f.row->family) == FamilyKind::matrix) return writtenMatrix(f);
@@ -226,7 +272,7 @@ std::string writtenControl(const Form& f) {
       if (f.has(Mod::l2CacheHint)) text += ", %rd4";
       return text + ";";
     default:
-      return {};
+      return writtenAsync(f, text);
   }
 }
 
@@ -438,7 +484,10 @@ TEST_F(Ptxas, AgreesOnVersionsAndTargets) {
   for (const auto& target : kTargets) {
     for (unsigned version : kVersions) {
       if (version < target.version) continue;
-      compareRefusals({version, absl::StrFormat("sm_%d", target.sm)}, lines);
+      std::vector<std::string> these = lines;
+      // At '_' ptxas gives up before PTX 7.1.
+      if (version < 71) std::erase_if(these, [](const auto& l) { return l.find(" _,") != l.npos; });
+      compareRefusals({version, absl::StrFormat("sm_%d", target.sm)}, these);
     }
     compareRefusals({90, absl::StrFormat("sm_%d", target.sm)}, lines);
   }

@@ -30,7 +30,8 @@ struct Operand {
            // name+imm or name-imm
     constant,  // `value`
     vector,    // {a, b, …} or a parenthesised list
-    address,   // [base], [base+imm], [imm]: `name` (may be empty) and `value`
+    address,   // [base], [base+imm], [imm]: `name` (may be empty) and `value`; [base, {a, b}]:
+               // `elements` too
     sink,      // _
   };
   Kind kind = Kind::name;

@@ -169,6 +169,10 @@ class FunctionDecoder {
   bool asyncAddress(const Operand& o, Space asked, AsyncAddress& out);
   bool asyncInstruction(const Instruction& in, const Form& form);
   bool copyInstruction(const Instruction& in, const Form& form, AsyncSite& site);
+  bool mbarrierInstruction(const Instruction& in, const Form& form, AsyncSite& site, Ref& dst);
+  bool bulkInstruction(const Instruction& in, const Form& form, AsyncSite& site);
+  bool tensorOperand(const Operand& o, const Form& form, AsyncSite& site);
+  bool constantOperand(const Operand& o, uint64_t& value);
   void emitAsync(AsyncSite site, Ref dst = kNoRef);
   bool simpleControl(const Instruction& in, const Form& form);
 

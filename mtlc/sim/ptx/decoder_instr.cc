@@ -40,6 +40,9 @@ constexpr WordNeeds kWordNeeds[] = {
     {Mod::l2Prefetch256, 74, 80},
     {Mod::cta, 78, 30, "bar"},
     {Mod::sparseOrdered, 85, 80},
+    {Mod::cta, 80, 80, "mbarrier"},
+    {Mod::cluster, 80, 90, "mbarrier"},
+    {Mod::sharedCluster, 80, 90, "mbarrier"},
 };
 
 // Forms that only targets with the suffix a or f have: the least of those, or empty when the
@@ -151,6 +154,12 @@ const Form* FunctionDecoder::matchForm(const Instruction& in) {
           {describe(in), wrongCount->operands.size(), in.operands.size()});
     return nullptr;
   }
+  if (std::find_if(mods.begin(), mods.end(), [](Mod m) {
+        return m == Mod::im2col || m == Mod::im2colNoOffs;
+      }) != mods.end()) {
+    error(DiagId::PtxUnsupported, in.loc, in.length, {describe(in)});
+    return nullptr;
+  }
   std::string known_forms;
   for (size_t i = 0; i < rows.size() && i < 4; ++i) {
     if (i != 0) known_forms += ", ";
@@ -237,6 +246,23 @@ void FunctionDecoder::instruction(const Instruction& in) {
     case Family::copyAsync:
     case Family::copyCommit:
     case Family::copyWait:
+    case Family::copyArrive:
+    case Family::mbarrierInit:
+    case Family::mbarrierInval:
+    case Family::mbarrierBytes:
+    case Family::mbarrierArrive:
+    case Family::mbarrierWait:
+    case Family::proxyFence:
+    case Family::tensormapFence:
+    case Family::clusterArrive:
+    case Family::clusterWait:
+    case Family::bulkCopy:
+    case Family::bulkReduce:
+    case Family::tensorCopy:
+    case Family::tensorReduce:
+    case Family::bulkCommit:
+    case Family::bulkWait:
+    case Family::bulkPrefetch:
       asyncInstruction(in, *form);
       break;
     case Family::shflSync:

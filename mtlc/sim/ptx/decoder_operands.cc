@@ -395,6 +395,9 @@ bool FunctionDecoder::memoryOperand(const Operand& o, Space asked, bool paramSpa
   if (o.kind != Operand::Kind::address) {
     return error(DiagId::PtxOperandKind, o.loc, length, {"anything but [address]"});
   }
+  if (!o.elements.empty()) {
+    return error(DiagId::PtxOperandKind, o.elements[0].loc, 0, {"a list of coordinates"});
+  }
   out.space = asked;
   out.imm = 0;
   out.src[0] = kNoRef;

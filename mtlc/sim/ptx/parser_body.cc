@@ -326,6 +326,8 @@ bool Parser::addressOperand(Operand& out) {
     diags_.report(DiagId::PtxBadConstant, SourceRange(out.loc));
     return false;
   }
+  // The coordinates in a tensor.
+  if (accept(',') && (!expect('{') || !operandList(out.elements, '}', 1))) return false;
   return expect(']');
 }
 

@@ -47,6 +47,10 @@ std::string repeated(std::string_view text, int count) {
 std::vector<Case> cases() {
   constexpr std::string_view kFunction = ".visible .func f(.param .b32 x)\n{\nret;\n}";
   return {
+      {DiagId::PtxTensorRank,
+       ".version 8.0\n.target sm_90\n.address_size 64\n.visible .entry k()\n{\n.reg .b32 %r<4>;\n"
+       ".reg .b64 %rd<4>;\ncp.async.bulk.tensor.2d.global.shared::cta.bulk_group [%rd0, {`%r0}], "
+       "[%r1];\nret;\n}\n"},
       {DiagId::PtxCopySize, inKernel("cp.async.ca.shared.global [%r0], [%rd0], `3;")},
       {DiagId::PtxExpected, "`.global .u32 x;"},
       {DiagId::PtxExpected, inModule(".global .u32 x `y;")},

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "mtlc/sim/device.h"
+#include "mtlc/sim/tensor_map.h"
 
 namespace mtlc::sim {
 namespace {
@@ -27,7 +28,7 @@ LaunchConfig configFor(uint64_t& random) {
   c.block[1] = 1 + next(random) % 4 / 3;
   c.grid[0] = 1 + static_cast<uint32_t>(next(random) % 3);
   c.dynamicShared = static_cast<uint32_t>(next(random) % 3) * 512;
-  c.checks = static_cast<Checks>(next(random) % 2 == 0 ? 15 : next(random) % 16);
+  c.checks = static_cast<Checks>(next(random) % 2 == 0 ? 31 : next(random) % 32);
   c.seed = next(random) % 4 == 0 ? next(random) : 0;
   c.weakMemory = c.seed % 2 != 0;
   c.threads = 1 + next(random) % 2;
@@ -74,6 +75,23 @@ HostileResult check(std::string_view ptx, bool launch, uint64_t random) {
         if (next(random) % 2 == 0) config.readBack.push_back(a);
         buffers.push_back(a);
         value = a->begin;
+      }
+      if (param.bytes == kTensorMapBytes && next(random) % 8 != 0) {
+        // Four rows of 64 bytes, of which there are as many as a buffer holds, or twice as many.
+        Allocation* a = device.memory().allocate(1024, 256, param.name);
+        if (a == nullptr) return result;
+        a->initialised = true;
+        buffers.push_back(a);
+        TensorMap map;
+        map.type = static_cast<TensorType>(next(random) % 10);
+        map.rank = 2;
+        map.address = a->begin;
+        map.dims = {64 / tensorTypeBytes(map.type), 16 + next(random) % 2 * 16, 1, 1, 1};
+        map.strides[1] = 64;
+        map.box = {static_cast<uint32_t>(map.dims[0]), 4, 1, 1, 1};
+        map.swizzle = static_cast<TensorSwizzle>(next(random) % 4);
+        encodeTensorMap(map, config.params.data() + param.offset);
+        continue;
       }
       std::memcpy(config.params.data() + param.offset, &value, std::min<size_t>(param.bytes, 8));
     }
