@@ -4,6 +4,7 @@
 #include <limits>
 
 #include "mtlc/support/element_format.h"
+#include "mtlc/transforms/directed_fma.h"
 #include "mtlc/transforms/tensor_replay.h"
 
 namespace mtlc::transforms {
@@ -277,7 +278,11 @@ class Dot {
   }
 
   Value* multiplyAdd(Value* x, Value* y, Value* sum) {
-    if (factor_.isFloat()) return b_.fma(x, y, sum);
+    if (factor_.isFloat()) {
+      const bool nearest = p_.desc.rounding == ir::Rounding::Default ||
+                           p_.desc.rounding == ir::Rounding::NearestEven;
+      return nearest ? b_.fma(x, y, sum) : directedFma(b_, x, y, sum, p_.desc.rounding);
+    }
     constexpr Opcode kMath[] = {Opcode::Mul, Opcode::Xor, Opcode::And};
     Value* product = b_.binary(kMath[static_cast<int>(p_.desc.math)], x, y);
     if (sum_ == ir::kI64) product = b_.cast(Opcode::SExt, product, sum_);

@@ -142,6 +142,28 @@ class Legalized(mtlc_exec.TestCase):
             self.batch(products, 9, matmul=False, passes=passes)
             self.batch(products, 9, matmul=True, passes=passes)
 
+    def test_rounding_of_f64(self) -> None:
+        """Fused multiply-adds toward zero, down and up, bit for bit."""
+        rng = np.random.default_rng(8)
+        modes = ("toward_zero", "down", "up")
+        kinds = ("any", "extreme", "integers")
+        products = [varied(rng, 6, 5, 9, PAIRS[4], rounding=m, kind=k) for m, k in itertools.product(modes, kinds)]
+        # One step of operands that cancel, underflow, overflow, or leave a sticky bit far below.
+        def special(shape: tuple[int, int]) -> np.ndarray:
+            exponent = rng.choice([0, 1, 2, 500, 511, 512, 970, 1000, 1022, 1023, 1024, 1025, 1076, 1535, 2045, 2046], shape)
+            fraction = rng.choice([0, 1, 2, 3, (1 << 52) - 1, (1 << 52) - 2, 1 << 51, (1 << 51) + 1, 0x9E3779B97F4A7], shape)
+            sign = rng.integers(0, 2, shape, dtype=np.uint64)
+            return (sign << np.uint64(63)) | (exponent.astype(np.uint64) << np.uint64(52)) | fraction.astype(np.uint64)
+
+        for mode in modes:
+            a, b, c = special((40, 1)), special((1, 40)), special((40, 40))
+            near = model.decode("f64", a) * model.decode("f64", b)  # Where they nearly, or wholly, cancel.
+            codes = (-near).view(np.uint64) + rng.integers(-2, 3, near.shape).astype(np.uint64)
+            codes = np.where(np.isfinite(near) & np.isfinite(codes.view(np.float64)), codes, c)
+            for addend in (c, codes, np.zeros_like(c), np.full_like(c, 1 << 63)):
+                products.append(Product(40, 40, 1, *PAIRS[4][:3], "f64", rounding=mode, given=(a, b, addend), region=(64, 64)))
+        self.batch(products, 8, matmul=True)
+
     def test_workgroup_scope(self) -> None:
         rng = np.random.default_rng(10)
         products = [varied(rng, 17, 9, 20, pair, scope="workgroup") for pair in PAIRS]
