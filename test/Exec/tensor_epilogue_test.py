@@ -28,6 +28,8 @@ def bias_matrix(codes: np.ndarray, mode: str, m: int, n: int) -> np.ndarray:
 
 
 class Epilogues(mtlc_exec.TestCase):
+    passes = ""  # Run before.
+
     def add(
         self, batch: model.Batch, rng: np.random.Generator, element: str, shape: tuple[int, int], mode: str, activation: str,
         kind: str, alpha: float | None, beta: float | None, bounds: tuple[float, float], *, layout: str = "row",
@@ -92,7 +94,7 @@ class Epilogues(mtlc_exec.TestCase):
                     batch, rng, element, shape, mode, activation, kind, alpha, beta, (-0.5, 1.25), layout=layouts[0],
                     bias_layout=layouts[1], pads=pads, runtime=bool(j), scope=("subgroup", "workgroup")[i % 2],
                 )  # fmt: skip
-        batch.run(self, block=20)
+        batch.run(self, block=20, passes=self.passes)
 
     def test_special_scalars(self) -> None:
         """NaN and infinite factors and bounds, bounds in the wrong order, zeros of both signs."""
@@ -103,20 +105,23 @@ class Epilogues(mtlc_exec.TestCase):
                 self.add(batch, rng, element, (3, 5), "row", "relu", "special", alpha, beta, (0, 0))
             for bounds in itertools.product((*SPECIALS, 0.3), repeat=2):
                 self.add(batch, rng, element, (3, 5), "none", "clamp", "special", None, None, bounds)
-        batch.run(self)
+        batch.run(self, passes=self.passes)
 
 
 class Tiles(mtlc_exec.TestCase):
     """Chains of operations on a tile give what the same operations give one by one."""
 
+    passes = ""
+    kind = "any"
+
     def chain(self, batch: model.Batch, rng: np.random.Generator, a: str, acc: str, home_is_c: bool, layout: str) -> None:
         m, n = 16, 8
-        c = random_codes(rng, acc, (m, n), "any")
+        c = random_codes(rng, acc, (m, n), self.kind)
         ldd = (n if layout == "row" else m) + 8
         want = c
         steps = []
         for k in (16, 5, 32):
-            left, right = random_codes(rng, a, (m, k), "any"), random_codes(rng, a, (k, n), "any")
+            left, right = random_codes(rng, a, (m, k), self.kind), random_codes(rng, a, (k, n), self.kind)
             if acc == "i32":
                 want = model.multiply_integers(model.decode(a, left), model.decode(a, right), want)
             elif acc == "f64":
@@ -169,7 +174,7 @@ class Tiles(mtlc_exec.TestCase):
         pairs = (("f16", "f16"), ("f16", "f32"), ("tf32", "f32"), ("e5m2", "f32"), ("f64", "f64"), ("i8", "i32"), ("i4", "i32"))
         for (a, acc), home_is_c, layout in itertools.product(pairs, (False, True), ("row", "col")):
             self.chain(batch, rng, a, acc, home_is_c, layout)
-        batch.run(self)
+        batch.run(self, passes=self.passes)
 
     def test_loop(self) -> None:
         """A tile that goes round a loop, once for each of four chunks of K; two subgroups, each with its own home."""
@@ -215,6 +220,7 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %d: ptr<global>) {
         )
         d = mtlc_exec.Output(np.float32, (32, 8))
         arguments = [a.astype(np.uint16), b.T.astype(np.uint16), np.zeros((32, 8), np.float32), d]
+        source = model.run_passes(self, source, self.passes)
         result = self.launch(source, "k", arguments, device="interp", block=64)
         self.assert_same(result[d], want.astype(np.float32))
 

@@ -400,6 +400,16 @@ class Expectation:
             return (np.abs(x - y) <= self.bound[: len(x)]) | np.isinf(self.bound[: len(x)])
 
 
+def run_passes(test: mtlc_exec.TestCase, source: str, passes: str) -> str:
+    """A file with the module after the passes, which must leave it valid; `source` itself if there are none."""
+    if not passes:
+        return source
+    path = mtlc_exec.write_source("passes.mtir", "")
+    done = mtlc_testing.run("mtlc-opt", f"--passes={passes}", "--verify-each", "--verify-device", source, "-o", path)
+    test.assertEqual(done.returncode, 0, done.stderr)
+    return path
+
+
 @dataclass
 class Batch:
     """One kernel of many operations on three buffers: %in is read, %out starts poisoned, %io starts as given."""
@@ -468,11 +478,7 @@ class Batch:
         passes: str = "", exact: bool = True, device: str = "interp"
     ) -> None:  # fmt: skip
         """Launches the kernel, after these passes, and compares; if not `exact`, within the bounds of expectations."""
-        path = mtlc_exec.write_source("batch.mtir", self.text())
-        if passes:
-            source, path = path, mtlc_exec.write_source("legal.mtir", "")
-            done = mtlc_testing.run("mtlc-opt", f"--passes={passes}", "--verify-each", "--verify-device", source, "-o", path)
-            test.assertEqual(done.returncode, 0, done.stderr)
+        path = run_passes(test, mtlc_exec.write_source("batch.mtir", self.text()), passes)
         out = mtlc_exec.Output(np.uint8, self.out_size + 16)
         io = mtlc_exec.InOut(np.frombuffer(bytes(self.in_out) + b"\xcd" * 16, np.uint8))
         source = np.frombuffer(bytes(self.inputs) + b"\xcd" * 16, np.uint8)
