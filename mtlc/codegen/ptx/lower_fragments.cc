@@ -71,7 +71,9 @@ Opnd TensorLowering::packNibbles(Opnd low, Opnd high) {
 
 // A narrow value sits in the low bits of its byte in memory; in registers FP4 takes bits 2 to 5
 // (PTX ISA, ".kind::f8f6f4"), and what is around a value has to be zero.
-Opnd TensorLowering::adjustBytes(ElementFormat format, Opnd word) {
+Opnd TensorLowering::adjusted(const Operand& x, Opnd word) {
+  const ElementFormat format = x.format;
+  if (x.shape->bits != 8) return word;
   if (format == ElementFormat::E2M1) {
     word = b32(MachineOp::Shl, {word, imm(2)});
     return b32(MachineOp::And, {word, imm(0x3C3C3C3C)});
@@ -210,7 +212,7 @@ std::vector<Opnd> TensorLowering::loadLdmatrix(Operand& x, uint32_t major, uint3
                    {FunctionLowering::result(FunctionLowering::vector(registers)),
                     FunctionLowering::addressed(p.base, p.offset)},
                    true);
-  for (Opnd& r : registers) r = adjustBytes(x.format, r);
+  for (Opnd& r : registers) r = adjusted(x, r);
   return registers;
 }
 
@@ -253,7 +255,7 @@ std::vector<Opnd> TensorLowering::loadWords(Operand& x, uint32_t major, uint32_t
       registers.push_back(loadScalar(m, at(x.view, lineAt, bytes), PtxType::F64, RegClass::F64));
     } else {
       Opnd word = loadScalar(m, at(x.view, lineAt, bytes), PtxType::B32, RegClass::B32);
-      registers.push_back(adjustBytes(x.format, word));
+      registers.push_back(adjusted(x, word));
     }
   }
   return registers;
@@ -292,7 +294,7 @@ std::vector<Opnd> TensorLowering::loadElements(Operand& x, uint32_t major, uint3
     } else if (p == 2) {
       registers.push_back(pack16(elements[0], elements[1]));
     } else if (p == 4) {
-      registers.push_back(adjustBytes(x.format, packBytes(elements)));
+      registers.push_back(adjusted(x, packBytes(elements)));
     } else {
       registers.push_back(packNibbles(packBytes(elements), packBytes(elements + 4)));
     }

@@ -143,8 +143,8 @@ class TensorLowering {
   std::vector<Opnd> loadLdmatrix(Operand& operand, uint32_t major, uint32_t step);
   std::vector<Opnd> loadWords(Operand& operand, uint32_t major, uint32_t step);
   std::vector<Opnd> loadElements(Operand& operand, uint32_t major, uint32_t step);
-  // A register of bytes, as the instruction wants narrow formats.
-  Opnd adjustBytes(ElementFormat format, Opnd word);
+  // A loaded register as the instruction wants it.
+  Opnd adjusted(const Operand& operand, Opnd word);
   Opnd loadScale(Operand& operand, uint32_t major, uint32_t step);
   Opnd loadMasks(Operand& operand, uint32_t major, uint32_t step);
 
