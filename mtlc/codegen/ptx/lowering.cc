@@ -15,9 +15,9 @@ using ir::Type;
 using ir::TypeKind;
 using ir::Value;
 
-FunctionLowering::FunctionLowering(const PtxOptions& options, const UniformBranches& uniform,
+FunctionLowering::FunctionLowering(const PtxOptions& options, const TileFunctions& tiles,
                                    DiagnosticEngine& diags)
-    : profile_(options.profile), targetInfo_(options.profile), diags_(diags), uniform_(uniform) {}
+    : profile_(options.profile), targetInfo_(options.profile), diags_(diags), tiles_(tiles) {}
 FunctionLowering::~FunctionLowering() = default;
 
 // ---- Types ----
@@ -207,6 +207,12 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
   out_ = &out;
   symbolPrefix_ = symbolPrefix;
   out.clear();
+  tensor_.reset();
+  if (tiles_.functions.contains(&function)) {
+    // First: its analyses number the blocks their way.
+    tensor_ = std::make_unique<TensorLowering>(*this);
+    if (!tensor_->prepare(function, diags_)) return;
+  }
   layout_.compute(function);
   if (!scan()) {
     transforms::expandMath(function, &targetInfo_);
@@ -215,11 +221,8 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
     layout_.compute(function);
     scan();
   }
-  tensor_.reset();
-  if (hasTiles_) {
-    tensor_ = std::make_unique<TensorLowering>(*this);
-    if (!tensor_->prepare(function, diags_)) return;
-    order_.compute(function, layout_.order(), tensor_->regions(), uniform_);
+  if (tensor_ != nullptr) {
+    order_.compute(function, layout_.order(), tensor_->regions(), tiles_);
   }
   collectNeeds();
   for (Opnd& s : special_) s = Opnd();

@@ -41,9 +41,8 @@ class TensorLowering;
 
 class FunctionLowering {
  public:
-  // `uniform` are the branches of functions with tiles; it has to live as long.
-  FunctionLowering(const PtxOptions& options, const UniformBranches& uniform,
-                   DiagnosticEngine& diags);
+  // `tiles` has to live as long.
+  FunctionLowering(const PtxOptions& options, const TileFunctions& tiles, DiagnosticEngine& diags);
   ~FunctionLowering();
 
   // Fills `out`. `symbolPrefix` is the function's PTX name; symbols of its arrays start with it.
@@ -252,8 +251,7 @@ class FunctionLowering {
   Opnd warpMask_, warpLanes_;
   // Of functions with tiles; otherwise nullptr.
   std::unique_ptr<TensorLowering> tensor_;
-  bool hasTiles_ = false;
-  const UniformBranches& uniform_;
+  const TileFunctions& tiles_;
   TensorOrder order_;
 };
 

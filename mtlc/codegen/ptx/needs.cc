@@ -20,7 +20,6 @@ bool FunctionLowering::scan() {
   out_->symbols.emplace_back();  // The launch-sized arena.
   workgroupBytes_ = privateBytes_ = 0;
   needsWarpMask_ = false;
-  hasTiles_ = false;
   std::vector<const Operation*> unlowered;
   uint32_t next = 0;
   for (ir::Block* block : layout_.order()) {
@@ -45,15 +44,8 @@ bool FunctionLowering::scan() {
         case ir::Form::AsyncWait:
         case ir::Form::Mma:
         case ir::Form::Epilogue:
-          // Products and epilogues of tiles have tiles for results, or operands.
-          if (op.result() != nullptr && op.resultType().kind() == ir::TypeKind::Tile) {
-            hasTiles_ = true;
-          } else {
-            unlowered.push_back(&op);
-          }
-          break;
-        case ir::Form::AccCommit:
-          hasTiles_ = true;
+          // Those on tiles have tiles for results.
+          if (op.resultType().kind() != ir::TypeKind::Tile) unlowered.push_back(&op);
           break;
         case ir::Form::Transfer:
         case ir::Form::FuncAddr:

@@ -53,27 +53,25 @@ std::string mangle(std::string_view name, bool isKernel) {
   return result.empty() ? "$00" : result;
 }
 
-// The branches of functions with tiles that a subgroup takes together.
-ptx::UniformBranches uniformBranches(ir::Module& module) {
-  ptx::UniformBranches result;
-  std::vector<Function*> withTiles;
+ptx::TileFunctions tileFunctions(ir::Module& module) {
+  ptx::TileFunctions result;
   for (Function& f : module.functions()) {
     bool found = false;
     for (ir::Block& block : f.blocks()) {
       for (Operation& op : block.ops()) found |= op.opcode() == Opcode::TensorAccBegin;
     }
-    if (found) withTiles.push_back(&f);
+    if (found) result.functions.insert(&f);
   }
-  if (withTiles.empty()) return result;
+  if (result.functions.empty()) return result;
   const analysis::Uniformity uniformity(module, analysis::Uniformity::Extent::Collectives);
-  for (Function* f : withTiles) {
-    if (!uniformity.analyzed(f)) continue;
-    for (ir::Block& block : f->blocks()) {
+  for (Function& f : module.functions()) {
+    if (!result.functions.contains(&f) || !uniformity.analyzed(&f)) continue;
+    for (ir::Block& block : f.blocks()) {
       const Operation* last = block.back();
       if (last == nullptr || last->opcode() != Opcode::Br) continue;
       if (uniformity.controlRank(&block) <= analysis::Rank::Subgroup &&
           uniformity.rank(last->operand(0)) <= analysis::Rank::Subgroup) {
-        result.insert(last);
+        result.uniformBranches.insert(last);
       }
     }
   }
@@ -89,8 +87,8 @@ class ModuleEmitter {
         options_(options),
         diags_(diags),
         errorsBefore_(diags.errorCount()),
-        uniform_(uniformBranches(module)),
-        lowering_(options, uniform_, diags),
+        tiles_(tileFunctions(module)),
+        lowering_(options, tiles_, diags),
         printer_(out_, options.lineInfo,
                  [this](const Function& f) -> std::string_view { return known(f).name; }) {}
 
@@ -220,7 +218,7 @@ class ModuleEmitter {
   bool arenaDeclared_ = false;
   uint32_t number_ = 0;
   ptx::MachineFunction machine_;
-  const ptx::UniformBranches uniform_;
+  const ptx::TileFunctions tiles_;
   ptx::FunctionLowering lowering_;
   ptx::AsmPrinter printer_;
 };

@@ -29,10 +29,10 @@ bool TensorOrder::State::merge(const State& other) {
 }
 
 void TensorOrder::compute(const ir::Function& function, std::span<ir::Block* const> order,
-                          const analysis::TileRegions& regions, const UniformBranches& uniform) {
+                          const analysis::TileRegions& regions, const TileFunctions& tiles) {
   isKernel_ = function.isKernel();
   regions_ = &regions;
-  uniform_ = &uniform;
+  tiles_ = &tiles;
   atEntry_.assign(order.size(), State());
   if (order.empty()) return;
   // Before a kernel nothing has been accessed.
@@ -125,7 +125,7 @@ bool TensorOrder::step(const Operation& op, State& state) const {
     case Opcode::Call:
       return unknown();
     case Opcode::Br:
-      return !uniform_->contains(&op) && unknown();
+      return !tiles_->uniformBranches.contains(&op) && unknown();
     case Opcode::Ret:
       return !isKernel_ && unknown();
     default:

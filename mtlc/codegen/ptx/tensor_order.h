@@ -19,14 +19,17 @@
 
 namespace mtlc::ptx {
 
-// The branches of a module that a subgroup takes together.
-using UniformBranches = absl::flat_hash_set<const ir::Operation*>;
+// What has to be known of a module before its functions are lowered.
+struct TileFunctions {
+  absl::flat_hash_set<const ir::Function*> functions;         // Those with tiles.
+  absl::flat_hash_set<const ir::Operation*> uniformBranches;  // That a subgroup takes together.
+};
 
 class TensorOrder {
  public:
   // `order` are the reachable blocks, Block::scratch their positions in it.
   void compute(const ir::Function& function, std::span<ir::Block* const> order,
-               const analysis::TileRegions& regions, const UniformBranches& uniform);
+               const analysis::TileRegions& regions, const TileFunctions& tiles);
 
   // Call for each block in any order, then for its operations in theirs.
   void enterBlock(uint32_t position) { state_ = atEntry_[position]; }
@@ -49,7 +52,7 @@ class TensorOrder {
 
   bool isKernel_ = false;
   const analysis::TileRegions* regions_ = nullptr;
-  const UniformBranches* uniform_ = nullptr;
+  const TileFunctions* tiles_ = nullptr;
   std::vector<State> atEntry_;
   State state_;
 };

@@ -1,0 +1,315 @@
+"""Products on tiles, as PTX on the simulator, against the exact model."""
+
+import itertools
+
+import mtlc_exec
+import mtlc_testing
+import numpy as np
+import tensor_cases
+import tensor_model as model
+from tensor_cases import TileBatch, product
+from tensor_product import NARROW
+
+LAYOUTS = list(itertools.product(("row", "col"), repeat=2))
+# Inputs, accumulator, shapes of native products and grids of them, and the least target with an instruction.
+FAMILIES = [
+    ("f16", "f16", "f32", [(16, 16, 16), (8, 32, 16), (32, 8, 16), (16, 8, 8), (16, 8, 16), (32, 32, 32), (48, 24, 32)]),
+    ("f16", "f16", "f16", [(16, 16, 16), (8, 32, 16), (32, 8, 16), (16, 8, 8), (48, 24, 16)]),
+    ("bf16", "bf16", "f32", [(16, 16, 16), (8, 32, 32), (32, 8, 16), (16, 8, 8), (32, 32, 32)]),
+    ("tf32", "tf32", "f32", [(16, 16, 8), (16, 8, 4), (16, 8, 8), (32, 32, 16)]),
+    ("f64", "f64", "f64", [(8, 8, 4), (16, 8, 8), (24, 16, 8)]),
+    *[(a, b, "i32", [(16, 16, 16), (8, 32, 16), (32, 8, 32), (16, 8, 32), (8, 8, 16), (48, 24, 64)])
+      for a in ("i8", "u8") for b in ("i8", "u8")],
+    *[(a, b, "i32", [(8, 8, 32), (16, 8, 64), (16, 8, 32), (24, 16, 64)]) for a in ("i4", "u4") for b in ("i4", "u4")],
+]  # fmt: skip
+
+
+class Tiles(mtlc_exec.TestCase):
+    def batches(self, products: list, arch: str, *options: str, seed: int = 1, **how) -> None:
+        rng = np.random.default_rng(seed)
+        for workgroup in (False, True):
+            for i in range(0, len(products), 40):
+                batch = TileBatch(workgroup=workgroup, acc=products[i].acc, **how)
+                for p in products[i : i + 40]:
+                    p.add(batch, rng, matmul=False)
+                tensor_cases.run(self, batch, arch, *options)
+
+    def test_families(self) -> None:
+        """Every shape of every family in all layouts, with padding, from global and from workgroup memory."""
+        for a, b, acc, shapes in FAMILIES:
+            for arch in ("sm_80", "sm_90") if a == "f64" else ("sm_80",):
+                products = []
+                for i, ((m, n, k), (la, lb)) in enumerate(itertools.product(shapes, LAYOUTS)):
+                    if a in ("i4", "u4") and (la, lb) != ("row", "col"):
+                        continue
+                    products.append(product(
+                        m=m, n=n, k=k, a=a, b=b, acc=acc,
+                        layouts=(la, lb, ("row", "col")[i % 2], ("col", "row")[i // 3 % 2]), pads=(16, 0, 3, 9),
+                        runtime=i % 5 == 1, in_place=i % 7 == 2, overflow="saturate" if acc == "i32" and i % 3 == 0 else "wrap",
+                    ))  # fmt: skip
+                self.batches(products, arch)
+
+
+    def test_bits(self) -> None:
+        products = [
+            product(m=m, n=n, k=k, a="b1", b="b1", acc="i32", math_mode=math, pads=(128, 0, 0, 4), overflow=overflow,
+                    layouts=("row", "col", "col", "row"))
+            for (m, n, k), math, overflow in itertools.product(
+                [(8, 8, 128), (16, 8, 128), (16, 8, 256), (24, 16, 384)], ("xor_popcount", "and_popcount"),
+                ("wrap", "saturate"))
+        ]  # fmt: skip
+        self.batches(products, "sm_80", "--ptx-version=7.1")
+
+    def test_rounding_of_f64(self) -> None:
+        products = [
+            product(m=8, n=16, k=k, a="f64", b="f64", acc="f64", rounding=mode, kind=kind, layouts=(*layouts, "row", "col"))
+            for k, mode, kind, layouts in itertools.product(
+                (4, 12), ("default", "nearest_even", "toward_zero", "down", "up"), ("any", "integers"), LAYOUTS)
+        ]  # fmt: skip
+        self.batches(products, "sm_80")
+
+    def test_integers_with_byte_for_each_value(self) -> None:
+        products = [
+            product(m=16, n=16, k=64, a=a, b=b, acc="i32", layouts=(*layouts, "row", "row"), pads=(0, 16, 0, 0),
+                    overflow=overflow, logical=True)
+            for a, b, layouts, overflow in itertools.product(("i4", "u4"), ("i4", "u4"), LAYOUTS, ("wrap", "saturate"))
+        ]  # fmt: skip
+        self.batches(products, "sm_80")
+
+    def test_narrow_floats(self) -> None:
+        """All 25 pairs, a byte for each value and packed, along K and across."""
+        products = []
+        for i, (a, b, dense, layouts) in enumerate(itertools.product(NARROW, NARROW, (False, True), LAYOUTS)):
+            packed = (dense and a in NARROW[2:] and layouts[0] == "row", dense and b in NARROW[2:] and layouts[1] == "col")
+            if dense and not any(packed):
+                continue
+            products.append(product(
+                m=16, n=(8, 16)[i % 2], k=(32, 64, 96)[i % 3], a=a, b=b, acc="f32", dense=packed,
+                layouts=(*layouts, "row", "row"), pads=(0, 64, 0, 4), runtime=i % 4 == 1))  # fmt: skip
+        self.batches(products, "sm_121a")
+
+    def test_fp8_of_ada(self) -> None:
+        products = [
+            product(m=32, n=16, k=64, a=a, b=b, acc="f32", layouts=(*layouts, "row", "row"))
+            for a, b, layouts in itertools.product(NARROW[:2], NARROW[:2], LAYOUTS)
+        ]
+        self.batches(products, "sm_89")
+
+    def test_block_scales(self) -> None:
+        """All 25 pairs with ue8m0 scales for blocks of 32, FP4 with those of NVFP4."""
+        products = []
+        for i, (a, b, layouts) in enumerate(itertools.product(NARROW, NARROW, LAYOUTS)):
+            packed = (a in NARROW[2:] and layouts[0] == "row" and i % 2 == 0, b in NARROW[2:] and layouts[1] == "col")
+            products.append(product(
+                m=(16, 32)[i % 2], n=16, k=(32, 64, 128)[i % 3], a=a, b=b, acc="f32", dense=packed,
+                layouts=(*layouts, "row", "row"), pads=(1, 2, 0, 0), runtime=i % 4 == 1, small_scales=True,
+                scales=[("block32", "block32"), ("block32", "none"), ("tensor", "block32")][i // 4 % 3]))  # fmt: skip
+        for i, (dense, layouts) in enumerate(itertools.product((False, True), LAYOUTS)):
+            packed = (dense and layouts[0] == "row", dense and layouts[1] == "col")
+            for scales in (("block16", "block16"), ("tensor", "block16"), ("block16", "none")):
+                products.append(product(
+                    m=16, n=24, k=(64, 128)[i % 2], a="e2m1", b="e2m1", acc="f32", dense=packed, small_scales=True,
+                    layouts=(*layouts, "row", "row"), pads=(1, 2, 0, 0), scales=scales,
+                    scale_formats=("ue4m3", "ue4m3")))  # fmt: skip
+        self.batches(products, "sm_121a")
+
+    def test_sparse(self) -> None:
+        for options in (("--ptx-version=7.1",), ("--ptx-version=8.5",)):
+            products = [
+                product(m=m, n=n, k=k, a=a, b=a, acc=acc, sparsity="structured_2_to_4", layouts=(*layouts, "row", "col"),
+                        transpose_a=transpose)
+                for a, acc in (("f16", "f32"), ("f16", "f16"), ("bf16", "f32"))
+                for m, n, k in ((16, 8, 16), (16, 8, 32), (32, 16, 48), (32, 24, 64))
+                for layouts, transpose in itertools.product(LAYOUTS, (False, True))
+            ]  # fmt: skip
+            for acc in ("f32", "f16"):
+                self.batches([p for p in products if p.acc == acc], "sm_80", *options)
+
+    def test_transposition(self) -> None:
+        products = [
+            product(m=16, n=16, k=32, a=a, b=a, acc=acc, transpose_a=ta, transpose_b=tb, layouts=(*layouts, "col", "col"))
+            for a, acc in (("f16", "f32"), ("i8", "i32"), ("tf32", "f32"))
+            for ta, tb, layouts in itertools.product((False, True), (False, True), LAYOUTS)
+        ]
+        for a in ("f16", "i8", "tf32"):
+            self.batches([p for p in products if p.a == a], "sm_80")
+
+
+class Programs(mtlc_exec.TestCase):
+    """Tiles in whole programs."""
+
+    def execute(self, text: str, arch: str, args: list, *options: str, block: int = 32) -> tuple:
+        there = tensor_cases.OnSimulator(self, arch, options)
+        result = there.launch(mtlc_exec.write_source("program.mtir", text), "k", args, block=block)
+        return result, there.ptx
+
+    def test_every_element_alone(self) -> None:
+        """BC-38: one element of A times all of B, and all of A times one element of B, for each of them."""
+        cases = [
+            ("f16", "f32", np.float16, np.float32, 16, 8, 16, "a=f16, acc=f32", "sm_80"),
+            ("f16 in wmma", "f32", np.float16, np.float32, 16, 16, 16, "a=f16, acc=f32", "sm_80"),
+            ("f16 m16n8k8", "f32", np.float16, np.float32, 16, 8, 8, "a=f16, acc=f32", "sm_80"),
+            ("i8", "i32", np.int8, np.int32, 16, 8, 32, "a=i8, acc=i32", "sm_80"),
+            ("i8 m8n8k16", "i32", np.int8, np.int32, 8, 8, 16, "a=i8, acc=i32", "sm_80"),
+            ("tf32", "f32", np.float32, np.float32, 16, 8, 8, "a=tf32, acc=f32", "sm_80"),
+            ("f64", "f64", np.float64, np.float64, 8, 8, 4, "a=f64, acc=f64", "sm_80"),
+            ("f64 m16n8k8", "f64", np.float64, np.float64, 16, 8, 8, "a=f64, acc=f64", "sm_90"),
+        ]
+        rng = np.random.default_rng(38)
+        for name, acc, dtype, acc_type, m, n, k, fields, arch in cases:
+            wide = {1: 16, 2: 8, 4: 4, 8: 2}[np.dtype(dtype).itemsize]
+            lda = ldb = -(-k // wide) * wide
+            count = m * k + k * n
+            a = np.zeros((count, m, lda), dtype)
+            b = np.zeros((count, n, ldb), dtype)  # Column by column.
+            # No two values of a matrix's line or column are the same.
+            full_a = (rng.permutation(m * k) % 113 + 1).reshape(m, k).astype(dtype)
+            full_b = (rng.permutation(k * n) % 109 + 1).reshape(k, n).astype(dtype)
+            for i, (row, inner) in enumerate(itertools.product(range(m), range(k))):
+                a[i, row, inner] = 1
+                b[i, :, :k] = full_b.T
+            for i, (inner, col) in enumerate(itertools.product(range(k), range(n)), m * k):
+                a[i, :, :k] = full_a
+                b[i, col, inner] = 1
+            c = rng.integers(-50, 50, (m, n)).astype(acc_type)
+            tile = f"tile<{m}x{n}x{acc}>"
+            text = f"""module "probes"
+kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %d: ptr<global>, %n: i32) {{
+^entry:
+  %zero = const 0 : i32
+  %one = const 1 : i32
+  %sa = const {m * lda * a.itemsize} : i64
+  %sb = const {n * ldb * b.itemsize} : i64
+  %sd = const {m * n * c.itemsize} : i64
+  jump ^head(%zero, %a, %b, %d)
+^head(%i: i32, %pa: ptr<global>, %pb: ptr<global>, %pd: ptr<global>):
+  %go = cmp.slt %i, %n : i32
+  br %go, ^body, ^done
+^body:
+  %t = tensor.acc.begin c=%c, d=%pd {{m{m}n{n}, acc={acc}}} : {tile}
+  %u = tensor.acc.mma tile=%t, a=%pa, b=%pb {{m{m}n{n}k{k}, {fields}, lda={lda}, ldb={ldb}}} : {tile}
+  tensor.acc.commit %u
+  %na = ptr.add %pa, %sa x i8 : ptr<global>
+  %nb = ptr.add %pb, %sb x i8 : ptr<global>
+  %nd = ptr.add %pd, %sd x i8 : ptr<global>
+  %next = add %i, %one : i32
+  jump ^head(%next, %na, %nb, %nd)
+^done:
+  ret
+}}
+"""
+            with self.subTest(name):
+                d = mtlc_exec.Output(acc_type, (count, m, n))
+                result, _ = self.execute(text, arch, [a, b, c, d, np.int32(count)])
+                wide_type = np.int64 if acc == "i32" else np.float64
+                want = a[:, :, :k].astype(wide_type) @ b[:, :, :k].astype(wide_type).transpose(0, 2, 1) + c
+                np.testing.assert_array_equal(result[d].astype(wide_type), want)
+
+    LOOP = """module "loop"
+kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %n: i32, %ld: i64) {{
+^entry:
+  %zero = const 0 : i32
+  %one = const 1 : i32
+  %step = const {step} : i64
+  %t = tensor.acc.begin c=%c, d=%c {{{{m{m}n{n}, acc={acc}}}}} : tile<{m}x{n}x{acc}>
+  jump ^head(%zero, %a, %b, %t)
+^head(%i: i32, %pa: ptr<global>, %pb: ptr<global>, %acc: tile<{m}x{n}x{acc}>):
+  %go = cmp.slt %i, %n : i32
+  br %go, ^body, ^done
+^body:
+  %u = tensor.acc.mma tile=%acc, a=%pa, b=%pb, lda=%ld, ldb=%ld {{{{m{m}n{n}k{k}, {fields}}}}} : tile<{m}x{n}x{acc}>
+  %na = ptr.add %pa, %step x i8 : ptr<global>
+  %nb = ptr.add %pb, %step x i8 : ptr<global>
+  %next = add %i, %one : i32
+  jump ^head(%next, %na, %nb, %u)
+^done:
+  tensor.acc.commit %acc
+  ret
+}}
+"""
+
+    def test_loop(self) -> None:
+        """A sum along a K that is known at run time stays in registers; nothing waits in the loop."""
+        cases = [
+            ("wmma", "f16", "f32", np.float16, np.float32, 32, 32, 16),
+            ("mma", "f16", "f32", np.float16, np.float32, 48, 24, 16),
+            ("mma", "i8", "i32", np.int8, np.int32, 16, 8, 32),
+            ("wmma", "f64", "f64", np.float64, np.float64, 16, 8, 4),
+        ]
+        rng = np.random.default_rng(5)
+        for (api, a, acc, dtype, acc_type, m, n, k), steps in itertools.product(cases, (0, 1, 5)):
+            with self.subTest(api=api, a=a, steps=steps):
+                ld = max(steps, 1) * k + 16
+                x = rng.integers(-8, 8, (m, ld)).astype(dtype)
+                y = rng.integers(-8, 8, (n, ld)).astype(dtype)
+                c = mtlc_exec.InOut(rng.integers(-9, 9, (m, n)).astype(acc_type))
+                text = self.LOOP.format(m=m, n=n, k=k, acc=acc, fields=f"a={a}, acc={acc}", step=k * x.itemsize)
+                text = text.replace("{{", "{").replace("}}", "}")
+                result, ptx = self.execute(text, "sm_80", [x, y, c, np.int32(steps), np.int64(ld)])
+                used = steps * k
+                want = c.array + x[:, :used].astype(acc_type) @ y[:, :used].astype(acc_type).T
+                np.testing.assert_array_equal(result[c], want)
+                self.assertIn(f"{api}.mma.sync" if api == "wmma" else "\tmma.sync", ptx)
+                self.assertNotIn("bar.warp.sync", ptx)
+
+    def test_epilogues(self) -> None:
+        """Bit for bit: each step rounded, nothing fused, NaN and -0 as ir.md says."""
+        rng = np.random.default_rng(7)
+        special = [0.0, -0.0, np.inf, -np.inf, np.nan, 1e-7, -1e-7, 2.5, -2.5, 60000.0]
+        types = {"f16": np.float16, "f32": np.float32, "f64": np.float64}
+        codes = {"f16": np.uint16, "f32": np.uint32, "f64": np.uint64}
+        biases = ["none", "row", "column", "matrix"]
+        for element, bias, activation in itertools.product(types, biases, ("identity", "relu", "clamp")):
+            for m, n, layout, scaled in ((16, 8, "row", True), (16, 16, "col", False), (32, 24, "row", True)):
+                if element == "f64" and n != 8 and bias == "none":
+                    m = 8
+                t, wide = types[element], np.float64 if element == "f64" else np.float32
+                x = rng.normal(size=(m, n)).astype(t) * t(3)
+                x.flat[:: 7] = np.resize(np.array(special, t), x.flat[:: 7].shape)
+                shape = {"none": (1,), "row": (m,), "column": (n,), "matrix": (n, m + 3)}[bias]
+                y = rng.normal(size=shape).astype(t)
+                alpha, beta, lo, hi = 1.1, -0.7, -0.25, 1.3
+                floats = [wide(v) for v in (alpha, beta, lo, hi)]
+                kind = "f64" if element == "f64" else "f32"
+                slots = [] if bias == "none" else ["bias=%bias"]
+                if scaled:
+                    slots += ["alpha=%alpha"] + ([] if bias == "none" else ["beta=%beta"])
+                if activation == "clamp":
+                    slots += ["lo=%lo", "hi=%hi"]
+                fields = f"m{m}n{n}, element={element}, bias={bias}, activation={activation}"
+                if bias == "matrix":
+                    fields += f", layout_bias=col, ldbias={m + 3}"
+                tile = f"tile<{m}x{n}x{element}>"
+                k, a = {"f16": (16, "f16"), "f32": (16, "f16"), "f64": (4, "f64")}[element]
+                text = f"""module "epilogue"
+kernel @k(%a: ptr<global>, %c: ptr<global>, %d: ptr<global>, %bias: ptr<global>, %alpha: {kind}, %beta: {kind}, %lo: {kind}, %hi: {kind}) {{
+^entry:
+  %t = tensor.acc.begin c=%c, d=%d {{m{m}n{n}, acc={element}, layout_c=col, layout_d={layout}, ldc={m}}} : {tile}
+  %u = tensor.acc.mma tile=%t, a=%a, b=%a {{m{m}n{n}k{k}, a={a}, acc={element}}} : {tile}
+  %v = tensor.acc.epilogue tile=%u{"".join(", " + s for s in slots)} {{{fields}}} : {tile}
+  tensor.acc.commit %v
+  ret
+}}
+"""
+                with self.subTest(element=element, bias=bias, activation=activation, m=m, n=n):
+                    zeros = np.zeros(max(m, n) * k, t if a != "f16" else np.float16)
+                    d = mtlc_exec.Output(codes[element], (m, n) if layout == "row" else (n, m))
+                    arch = "sm_90" if element == "f64" else "sm_80"
+                    args = [zeros, np.ascontiguousarray(x.T), d, y, *floats]
+                    result, _ = self.execute(text, arch, args)
+                    got = result[d] if layout == "row" else result[d].T
+                    full = {"none": None, "row": y[:, None] if bias == "row" else None, "column": y,
+                            "matrix": y[:, :m].T if bias == "matrix" else None}[bias]  # fmt: skip
+                    if full is not None:
+                        full = np.broadcast_to(full, (m, n)).astype(t).view(codes[element]).astype(np.uint64)
+                    # A sum with zero products: -0 in C becomes +0, or stays where it is alone.
+                    source = (x + t(0)).view(codes[element]).astype(np.uint64)
+                    want = model.epilogue(
+                        element, source, full, alpha if scaled else None, beta if scaled else None, activation, lo, hi)
+                    nan = model.is_nan(element, want)
+                    np.testing.assert_array_equal(model.is_nan(element, got.astype(np.uint64)), nan)
+                    np.testing.assert_array_equal(np.where(nan, 0, got), np.where(nan, 0, want))
+
+
+if __name__ == "__main__":
+    mtlc_testing.main()
