@@ -28,7 +28,7 @@ struct TargetOptions {
   std::vector<std::string> attributes;  // As -mattr= gives them: "+ptx88".
   bool lineInfo = false;                // -g
   bool tensorReplay = false;            // --tensor-fallback=replay
-  unsigned tensorTupleBudget = 0;       // --tensor-tuple-budget; 0: the architecture's.
+  int64_t tensorTupleBudget = 0;        // --tensor-tuple-budget; 0: the architecture's.
 };
 
 class Target {

@@ -15,6 +15,7 @@
 #include "mtlc/support/tool_main.h"
 #include "mtlc/transforms/pipeline.h"
 #include "tools/targets/all_targets.h"
+#include "tools/targets/target_options.h"
 #include "tools/targets/versions.h"
 
 namespace {
@@ -61,6 +62,7 @@ void declareOptions(mtlc::OptionTable& table, Options& o) {
   table.text("--gpu-arch,-march,--march", "ARCH", &o.target.arch,
              "Architecture: sm_NN[a|f], compute_NN, gb10, portable");
   table.text("--ptx-version", "M.m", &o.ptxVersion, "PTX version; by default the architecture's");
+  addTensorOptions(table, &o.target);
   table.group("Source");
   table.list("-I", "DIR", &o.compile.includePaths, "Look for imported modules in DIR too").joined();
   table.text("--stdlib", "DIR", &o.compile.stdlibDir, "Take the standard library from DIR");

@@ -11,6 +11,7 @@
 #include "mtlc/support/tool_main.h"
 #include "tools/input/module_input.h"
 #include "tools/targets/all_targets.h"
+#include "tools/targets/target_options.h"
 #include "tools/targets/versions.h"
 
 namespace {
@@ -53,6 +54,7 @@ int main(int argc, char** argv) {
                "Architecture: sm_NN[a|f], compute_NN, gb10, portable");
   options.commaList("-mattr,--mattr", "+F,…", &target.attributes, "Features, such as +ptx88");
   options.text("--ptx-version", "M.m", &ptxVersion, "PTX version, the same as -mattr=+ptxMm");
+  mtlc::addTensorOptions(options, &target);
   options.flag("--list-targets", &listTargets, "List the architectures");
   options.flag("--list-features", &listFeatures, "List the features");
   mtlc::addVersionLines(tool);

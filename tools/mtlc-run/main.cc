@@ -11,6 +11,7 @@
 #include "mtlc/support/tool_main.h"
 #include "tools/mtlc-run/run.h"
 #include "tools/targets/all_targets.h"
+#include "tools/targets/target_options.h"
 #include "tools/targets/versions.h"
 
 namespace {
@@ -63,6 +64,7 @@ int main(int argc, char** argv) {
   options.flag("-g", &run.load.target.lineInfo,
                "Emit line information; always done for the simulator");
 
+  addTensorOptions(options, &run.load.target);
   options.group("Launch");
   options.text("--kernel", "NAME", &run.kernel, "The kernel; may be left out if there is one");
   options.integers("--grid", "X[,Y[,Z]]", &run.grid, 1, 3, "Blocks in the grid");

@@ -728,7 +728,7 @@ void AsmPrinter::printPrototype(const ir::Function& function) {
 }
 
 void AsmPrinter::printFunction(const ir::Function& function, const MachineFunction& machine,
-                               uint32_t number) {
+                               uint32_t number, std::span<const std::string> comments) {
   machine_ = &machine;
   functionName_ = nameOf_(function);
   coalescer_.run(machine);
@@ -752,6 +752,11 @@ void AsmPrinter::printFunction(const ir::Function& function, const MachineFuncti
     }
   }
   out_ += "{\n";
+  for (const std::string& comment : comments) {
+    out_ += "\t// ";
+    out_ += comment;
+    out_ += '\n';
+  }
   for (int cls = 0; cls < kRegClassCount; ++cls) {
     if (counts_[cls] == 0) continue;
     out_ += "\t.reg ";

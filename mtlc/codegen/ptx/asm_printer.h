@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,8 +27,10 @@ class AsmPrinter {
              std::function<std::string_view(const ir::Function&)> nameOf)
       : out_(out), lineInfo_(lineInfo), nameOf_(std::move(nameOf)) {}
 
-  // The whole definition, from `.visible .entry` or `.func` to the closing brace.
-  void printFunction(const ir::Function& function, const MachineFunction& machine, uint32_t number);
+  // The whole definition, from `.visible .entry` or `.func` to the closing brace. `comments` are
+  // lines at the top of the body.
+  void printFunction(const ir::Function& function, const MachineFunction& machine, uint32_t number,
+                     std::span<const std::string> comments = {});
   // `.func` and the parameters, for a declaration that ends in a semicolon.
   void printPrototype(const ir::Function& function);
   // The `.file` directives that the printed functions refer to.

@@ -52,7 +52,10 @@ bool TensorLowering::prepare(ir::Function& function, DiagnosticEngine& diags) {
     for (Operation* op : region.ops) {
       if (op->opcode() == Opcode::TensorAccMma) {
         const TensorFormRow* row = findTensorForm(f_.profile_, op->mmaDesc(), info.use);
-        if (row == nullptr || (form != nullptr && form->accLayout != row->accLayout)) bad = op;
+        if (row == nullptr || !divides(*row, op->mmaDesc()) ||
+            (form != nullptr && form->accLayout != row->accLayout)) {
+          bad = op;
+        }
         if (form == nullptr) form = row;
       }
       if (op->opcode() == Opcode::TensorAccBegin && op->mmaDesc().scope != ir::Scope::Subgroup) {

@@ -1,6 +1,7 @@
 #include "mtlc/codegen/ptx/ptx.h"
 
 #include <deque>
+#include <span>
 #include <string>
 #include <utility>
 #include <vector>
@@ -11,6 +12,7 @@
 #include "mtlc/codegen/ptx/lowering.h"
 #include "mtlc/codegen/ptx/tensor_forms.h"
 #include "mtlc/support/version.h"
+#include "mtlc/transforms/tensor_legalize.h"
 
 namespace mtlc {
 
@@ -53,6 +55,28 @@ std::string mangle(std::string_view name, bool isKernel) {
   return result.empty() ? "$00" : result;
 }
 
+bool hasTensors(ir::Module& module) {
+  for (Function& f : module.functions()) {
+    for (ir::Block& block : f.blocks()) {
+      for (Operation& op : block.ops()) {
+        switch (op.form()) {
+          case ir::Form::Mma:
+          case ir::Form::Epilogue:
+          case ir::Form::Transfer:
+          case ir::Form::AccCommit:
+          case ir::Form::AsyncCopy:
+          case ir::Form::AsyncCommit:
+          case ir::Form::AsyncWait:
+            return true;
+          default:
+            break;
+        }
+      }
+    }
+  }
+  return false;
+}
+
 ptx::TileFunctions tileFunctions(ir::Module& module) {
   ptx::TileFunctions result;
   for (Function& f : module.functions()) {
@@ -82,8 +106,12 @@ ptx::TileFunctions tileFunctions(ir::Module& module) {
 // and printed.
 class ModuleEmitter {
  public:
-  ModuleEmitter(ir::Module& module, const PtxOptions& options, DiagnosticEngine& diags)
+  // `comments` are lines for the bodies of functions.
+  using Comments = absl::flat_hash_map<const Function*, std::vector<std::string>>;
+  ModuleEmitter(ir::Module& module, const PtxOptions& options, const Comments& comments,
+                DiagnosticEngine& diags)
       : module_(module),
+        comments_(comments),
         options_(options),
         diags_(diags),
         errorsBefore_(diags.errorCount()),
@@ -188,7 +216,10 @@ class ModuleEmitter {
     }
     out_ += '\n';
     k.declared = true;
-    printer_.printFunction(f, machine_, number_++);
+    const auto lines = comments_.find(&f);
+    printer_.printFunction(f, machine_, number_++,
+                           lines == comments_.end() ? std::span<const std::string>()
+                                                    : std::span<const std::string>(lines->second));
   }
 
   void checkKernel(Function& kernel) {
@@ -208,6 +239,7 @@ class ModuleEmitter {
   }
 
   ir::Module& module_;
+  const Comments& comments_;
   const PtxOptions& options_;
   DiagnosticEngine& diags_;
   const int errorsBefore_;
@@ -264,7 +296,10 @@ class PtxTarget : public Target {
     }
     std::optional<PtxProfile> profile = PtxProfile::resolve(options.arch, version, diags);
     if (!profile) return std::nullopt;
-    return emitPtx(module, {*profile, options.lineInfo}, diags);
+    PtxOptions ptx{*profile, options.lineInfo};
+    ptx.tensorReplay = options.tensorReplay;
+    ptx.tensorTupleBudget = static_cast<unsigned>(options.tensorTupleBudget);
+    return emitPtx(module, ptx, diags);
   }
 };
 
@@ -290,7 +325,20 @@ std::string PtxTargetInfo::tensorNeeds(const ir::MmaDesc& desc) const {
 
 std::optional<std::string> emitPtx(ir::Module& module, const PtxOptions& options,
                                    DiagnosticEngine& diags) {
-  return ModuleEmitter(module, options, diags).run();
+  ModuleEmitter::Comments comments;
+  if (hasTensors(module)) {
+    const PtxTargetInfo target(options.profile);
+    std::vector<transforms::TensorDecision> decisions;
+    if (!transforms::tensorLegalize(
+            module, target, {options.tensorReplay, options.tensorTupleBudget, options.remarks},
+            diags, decisions)) {
+      return std::nullopt;
+    }
+    for (const transforms::TensorDecision& decision : decisions) {
+      comments[decision.function].push_back(toString(decision));
+    }
+  }
+  return ModuleEmitter(module, options, comments, diags).run();
 }
 
 void registerPtxTarget() {

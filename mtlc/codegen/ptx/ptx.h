@@ -28,8 +28,9 @@ struct PtxOptions {
 // PTX text for all kernels of `module` and the functions they reach; the others are dropped. Equal
 // modules and options give equal bytes; time is linear in the size of the module. `module` must
 // have passed verify() and verifyForDevice(). Mathematical functions that the profile has no
-// instruction for are expanded in place (expand-math); apart from that the module stays as it is,
-// scratch fields excepted. Reports what the profile cannot do, and returns nullopt then.
+// instruction for are expanded in place (expand-math), and so are tensor operations
+// (tensor-legalize); apart from that the module stays as it is, scratch fields excepted. Reports
+// what the profile cannot do, and returns nullopt then.
 std::optional<std::string> emitPtx(ir::Module& module, const PtxOptions& options,
                                    DiagnosticEngine& diags);
 

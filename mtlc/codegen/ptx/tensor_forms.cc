@@ -90,7 +90,6 @@ constexpr uint32_t kMaxExactK = 32768;
 
 bool accepts(const TensorFormRow& row, const MmaDesc& d) {
   if (d.scope != ir::Scope::Subgroup || d.acc != row.acc || d.result != row.acc) return false;
-  if (d.m % row.m != 0 || d.n % row.n != 0 || d.k % row.k != 0) return false;
   const bool sparse = d.sparsity != ir::Sparsity::Dense;
   if (sparse != (row.api == TensorApi::Sparse)) return false;
   if (sparse && d.sparsity != ir::Sparsity::S2to4) return false;
@@ -122,13 +121,23 @@ std::string TensorFormRow::shape() const {
 const TensorFormRow* findTensorForm(const PtxProfile& profile, const MmaDesc& desc,
                                     const TensorUse& use) {
   const bool preferMma = use.operandsInWorkgroup || use.biased;
-  const TensorFormRow* second = nullptr;
+  // The better ones first: that divide the product, that are not larger, of the preferred kind.
+  const TensorFormRow* best = nullptr;
+  int bestRank = 0;
   for (const TensorFormRow& row : kForms) {
     if (!profile.has(row.feature) || !accepts(row, desc)) continue;
-    if ((row.api == TensorApi::Wmma) != preferMma) return &row;
-    if (second == nullptr) second = &row;
+    const bool small = row.m <= desc.m && row.n <= desc.n && row.k <= desc.k;
+    const bool preferred = (row.api == TensorApi::Wmma) != preferMma;
+    const int rank = 1 + (divides(row, desc) ? 4 : 0) + (small ? 2 : 0) + (preferred ? 1 : 0);
+    if (rank <= bestRank) continue;
+    best = &row;
+    bestRank = rank;
   }
-  return second;
+  return best;
+}
+
+bool divides(const TensorFormRow& row, const MmaDesc& desc) {
+  return desc.m % row.m == 0 && desc.n % row.n == 0 && desc.k % row.k == 0;
 }
 
 std::string tensorFormNeeds(const MmaDesc& desc) {

@@ -73,12 +73,14 @@ constexpr ir::Layout logicalLayout(ir::Layout stored, bool transposed) {
   return (stored == ir::Layout::Row) != transposed ? ir::Layout::Row : ir::Layout::Col;
 }
 
-// The form for a product on the profile; nullptr if there is none.
+// The form for a product on the profile; nullptr if there is none. m, n and k are multiples of the
+// form's unless those of no form divide them, and then only a part of the product is native.
 const TensorFormRow* findTensorForm(const PtxProfile& profile, const ir::MmaDesc& desc,
                                     const TensorUse& use);
 // "PTX 8.7 and one of sm_120a …": what the least demanding form needs; empty if there is none on
 // any profile.
 std::string tensorFormNeeds(const ir::MmaDesc& desc);
+bool divides(const TensorFormRow& row, const ir::MmaDesc& desc);
 TensorForm describe(const TensorFormRow& row);
 
 // The spelling of the row for a descriptor. A saturating product in several steps along K wraps in
