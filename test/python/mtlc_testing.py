@@ -168,6 +168,27 @@ def skip_all(reason: str) -> None:
     sys.exit(0)
 
 
+class _Loader(unittest.TestLoader):
+    """Of the test cases of a module those that belong to this shard, when Bazel runs the test in several."""
+
+    def loadTestsFromModule(self, module, *, pattern=None) -> unittest.TestSuite:  # noqa: N802
+        suite = super().loadTestsFromModule(module, pattern=pattern)
+        total = int(os.environ.get("TEST_TOTAL_SHARDS", "1"))
+        if total == 1:
+            return suite
+        with open(os.environ["TEST_SHARD_STATUS_FILE"], "w", encoding="utf-8"):
+            pass  # Says that shards are known here.
+        cases: list[unittest.TestCase] = []
+        pending: list[unittest.TestSuite | unittest.TestCase] = [suite]
+        while pending:
+            first = pending.pop()
+            if isinstance(first, unittest.TestSuite):
+                pending += reversed(list(first))
+            else:
+                cases.append(first)
+        return unittest.TestSuite(cases[int(os.environ["TEST_SHARD_INDEX"]) :: total])
+
+
 def main() -> None:
     """Runs the test cases of the main module; the process ends with 0 when none failed and at least one exists."""
     parser = argparse.ArgumentParser()
@@ -177,7 +198,7 @@ def main() -> None:
     _tools.update({os.path.basename(path): os.path.abspath(path) for path in args.tool})
     start = time.monotonic()
     runner = unittest.TextTestRunner(verbosity=2, resultclass=_Result)
-    program = unittest.main(module="__main__", argv=[sys.argv[0], *rest], testRunner=runner, exit=False)
+    program = unittest.main(module="__main__", argv=[sys.argv[0], *rest], testRunner=runner, testLoader=_Loader(), exit=False)
     result = program.result
     _write_report(result.rows, time.monotonic() - start)
     for owner, name, outcome, text in result.rows:

@@ -115,7 +115,7 @@ class Ptxas(mtlc_testing.TestCase):
         self.assertGreater(len(files), 5)
         for name in files:
             for level in ("-O", "-O0"):
-                self.gate(os.path.join(folder, name), name, "mettle", ("--emit-ptx", level))
+                self.gate(os.path.join(folder, name), name, "mettle", ("--emit-ptx", "--tensor-fallback=replay", level))
 
     def test_every_operation(self) -> None:
         source = mtlc_testing.scratch("op_forms.mtir")
