@@ -4,8 +4,9 @@
 //
 //   bazel run //benchmarks:simulator [-- --repeat=N] [--only=KERNEL] [--size=S] [--json]
 //
-// KERNEL is matmul (512 x 512 float32 through shared memory), softmax (1024 rows of 1000) or vadd
-// (one million threads); numbers are the best of N. --size: another number of rows; vadd has 256
+// KERNEL is matmul (512 x 512 float32 through shared memory), mma_gemm (the same in float16 with
+// tensor instructions; sizes are multiples of 64), softmax (1024 rows of 1000) or vadd (one million
+// threads); numbers are the best of N. --size: another number of rows; vadd has 256
 // times as many threads.
 
 #include <sys/resource.h>
@@ -57,6 +58,16 @@ class Case {
     ParamPacker args(*kernel_);
     bool fits = true;
     auto number = [&](int32_t v) { fits = args.add(v) && fits; };
+    auto halves = [&](size_t count) {
+      Allocation* a = device_.memory().allocate(count * 2, 256, "buffer");
+      auto* values = reinterpret_cast<uint16_t*>(a->host);
+      // From 1 to 8, and their negatives.
+      for (size_t i = 0; i < count; ++i) {
+        values[i] = static_cast<uint16_t>((i & 1) << 15 | (0x3c00 + i * 37 % 0xc00));
+      }
+      a->initialised = true;
+      fits = args.add(a->begin) && fits;
+    };
     auto memory = [&](size_t count, bool input) {
       Allocation* a = device_.memory().allocate(count * 4, 256, "buffer");
       if (input) {
@@ -66,14 +77,23 @@ class Case {
       }
       fits = args.add(a->begin) && fits;
     };
-    bool matmul = name == "matmul", softmax = name == "softmax";
-    uint32_t n = size != 0 ? size : matmul ? 512 : softmax ? 1024 : 4096;
+    bool matmul = name == "matmul", softmax = name == "softmax", mma = name == "mma_gemm";
+    uint32_t n = size != 0 ? size : matmul || mma ? 512 : softmax ? 1024 : 4096;
     auto rows = static_cast<int32_t>(n);
     if (matmul) {
       for (bool input : {true, true, false}) memory(size_t{n} * n, input);
       for (int i = 0; i < 6; ++i) number(rows);
       config_.grid = {(n + 15) / 16, (n + 15) / 16, 1};
       config_.block = {16, 16, 1};
+    } else if (mma) {
+      n = std::max(64u, n / 64 * 64);
+      halves(size_t{n} * n);
+      halves(size_t{n} * n);
+      memory(size_t{n} * n, false);
+      fits = args.add(n) && fits;
+      config_.grid = {n / 64, n / 64, 1};
+      config_.block = {128, 1, 1};
+      operations_ = 2.0 * n * n * n;
     } else if (softmax) {
       for (bool input : {true, false}) memory(size_t{n} * 1000, input);
       for (int i = 0; i < 3; ++i) number(1000);
@@ -98,8 +118,11 @@ class Case {
     return r.status == LaunchStatus::ok;
   }
   std::string errors() const { return renderHuman(diags_, sources_); }
+  // Floating-point operations of tensor instructions; 0: none.
+  double operations() const { return operations_; }
 
  private:
+  double operations_ = 0;
   std::string name_;
   SourceManager sources_;
   DiagnosticEngine diags_;
@@ -147,14 +170,14 @@ int run(int argc, char** argv) {
       json = true;
     } else {
       std::fprintf(stderr,
-                   "usage: simulator [--repeat=N] [--only=matmul|softmax|vadd] [--size=S] "
+                   "usage: simulator [--repeat=N] [--only=matmul|mma_gemm|softmax|vadd] [--size=S] "
                    "[--setting=NAME] [--ptx=FOLDER] [--json]\n");
       return 2;
     }
   }
   if (json) std::printf("[");
   const char* separator = "";
-  for (std::string_view name : {"matmul", "softmax", "vadd"}) {
+  for (std::string_view name : {"matmul", "mma_gemm", "softmax", "vadd"}) {
     if (!only.empty() && only != name) continue;
     double peak[2] = {};
     if (setting.empty()) {
@@ -191,6 +214,7 @@ int run(int argc, char** argv) {
         std::printf("  %-5s %8.2f ms %8.1f M/s", kSettings[i].name, best[i] * 1e3,
                     lanes / best[i] / 1e6);
         if (best[0] != 0) std::printf("   time / off %5.2f", best[i] / best[0]);
+        if (c.operations() != 0) std::printf("   %6.2f GFLOP/s", c.operations() / best[i] / 1e9);
         std::printf("\n");
       }
     }

@@ -99,6 +99,11 @@ TEST(MatrixSync, FullWarpIsFine) {
   expectNone(kernel(text({kZeroes, kMma})), {.threads = 96});
 }
 
+// Counts of registers say nothing here; they are checked and let be.
+TEST(MatrixSync, RegisterCounts) {
+  expectNone(kernel("setmaxnreg.inc.sync.aligned.u32 232;\nsetmaxnreg.dec.sync.aligned.u32 24;"));
+}
+
 TEST(MatrixSync, HalfOfTheWarp) {
   expectOne(
       kernel(text({kZeroes, "setp.lt.u32 %p0, %r0, 16;\n@!%p0 bra skip;\n", kMma, "\nskip:"})),
@@ -406,6 +411,10 @@ TEST(MatrixRefusals, AreLocated) {
        ".version 8.0\n.target sm_90"},
       {DiagId::PtxNeedsTarget, "`" + f16 + d4 + "," + a4 + "," + b2 + "," + d4 + ";",
        ".version 8.0\n.target sm_75"},
+      {DiagId::PtxMatrixSelector, "setmaxnreg.inc.sync.aligned.u32 `20;"},
+      {DiagId::PtxMatrixSelector, "setmaxnreg.dec.sync.aligned.u32 `100;"},
+      {DiagId::PtxNeedsTarget, "`setmaxnreg.dec.sync.aligned.u32 96;",
+       ".version 8.8\n.target sm_90"},
       {DiagId::PtxMatrixVector, "ldmatrix.sync.aligned.m16n16.x1.trans.shared.b8 `{%r10}, [%r2];"},
       {DiagId::PtxUnknownForm,
        "`wmma.mma.sync.aligned.row.col.m16n16k16.f32.f32.satfinite {%f0}, {%r1}, {%r2}, {%f1};"},

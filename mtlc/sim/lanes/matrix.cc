@@ -242,30 +242,38 @@ void scatterFloats(Warp& w, const Fragment& f, const double* values, LaneMask ma
 
 // ---- Exact sums ----
 
-// Biased exponents of the nonzero elements, the least one less one; all of them zero: most = 0.
+// Biased exponents of the nonzero elements; all of them zero: most = 0.
 struct Exponents {
-  u32 least = 0xfffu;
-  u32 most = 0;
+  i32 least = 0;
+  i32 most = 0;
 };
+// `count` is a multiple of four.
 MTLC_INLINE Exponents exponentsOf(const double* x, unsigned count) {
   // As words, of which every second one has an exponent: the others count as zeros.
-  const u32* words = reinterpret_cast<const u32*>(x);
-  constexpr u32 kOne = 1u << 20;
-  u32 least = 0xffffffffu, most = 0;
-#pragma GCC ivdep
-  for (unsigned i = 0; i < 2 * count; ++i) {
-    u32 word;
-    __builtin_memcpy(&word, words + i, sizeof word);
-    u32 e = word & (i % 2 != 0 ? 0x7ff00000u : 0u);
-    u32 below = e - kOne;  // A zero is no least.
-    least = below < least ? below : least;
+  constexpr i32 kField = 0x7ff00000;
+  constexpr Ints kMask = {0, kField, 0, kField, 0, kField, 0, kField};
+  constexpr i32 kBeyond = 0x800;
+  Ints most = {}, down = {};  // The greatest exponent, and the greatest kBeyond - exponent.
+  for (unsigned i = 0; i < count; i += 4) {
+    Ints word;
+    __builtin_memcpy(&word, x + i, sizeof word);
+    Ints e = (word & kMask) >> 20;
+    Ints d = (kBeyond - e) & (e != 0);
     most = e > most ? e : most;
+    down = d > down ? d : down;
   }
-  return {least >> 20, most >> 20};
+  Exponents out;
+  i32 lowest = 0;
+  for (unsigned i = 0; i < 8; ++i) {
+    out.most = most[i] > out.most ? most[i] : out.most;
+    lowest = down[i] > lowest ? down[i] : lowest;
+  }
+  out.least = kBeyond - lowest;
+  return out;
 }
 
 // Bits of a significand.
-unsigned precisionOf(Element e) {
+i32 precisionOf(Element e) {
   switch (e) {
     case Element::f16:
     case Element::tf32:
@@ -284,12 +292,11 @@ unsigned precisionOf(Element e) {
 }
 
 // Whether any sum of `depth` products is exact in a double.
-MTLC_INLINE bool sumsAreExact(Exponents a, Exponents b, unsigned bits, unsigned depth) {
+MTLC_INLINE bool sumsAreExact(Exponents a, Exponents b, i32 bits, unsigned depth) {
   if (a.most == 0 || b.most == 0) return true;
   if (a.most == 0x7ff || b.most == 0x7ff) return false;
-  unsigned carries = 31 - static_cast<unsigned>(__builtin_clz(depth));
-  unsigned span = (a.most - a.least - 1) + (b.most - b.least - 1) + bits + carries;
-  return span <= 53;
+  i32 carries = 31 - __builtin_clz(depth);
+  return (a.most - a.least) + (b.most - b.least) + bits + carries <= 53;
 }
 
 // The exact sum of terms, none larger than 2^900, rounded to odd (see addRoundOdd). Infinities and
@@ -458,7 +465,7 @@ void multiplyFloats(const Instr& in, Warp& w, LaneMask mask) {
   }
   gather(w, s.b, x.b);
   gather(w, s.c, x.c);
-  unsigned bits = precisionOf(s.a.element) + precisionOf(s.b.element);
+  i32 bits = precisionOf(s.a.element) + precisionOf(s.b.element);
   if constexpr (kScaled) {
     applyScales<false>(w, s, x.a, s.m, mask);
     applyScales<true>(w, s, x.b, s.n, mask);

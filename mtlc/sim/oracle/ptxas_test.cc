@@ -291,7 +291,9 @@ std::string written(const Form& f) {
         text += f.has(Mod::param) || f.has(Mod::paramEntry) ? "[pm]" : "[%rd8]";
         break;
       case OperandRole::integer:
-        text += f.row->opcode == "discard" || f.row->opcode == "applypriority" ? "128" : "3";
+        text += f.row->opcode == "discard" || f.row->opcode == "applypriority" ? "128"
+                : f.row->opcode == "setmaxnreg"                                ? "96"
+                                                                               : "3";
         break;
       case OperandRole::vector:
         text += vectorOf(operandType(s, f), f, 0);

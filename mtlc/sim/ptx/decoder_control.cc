@@ -308,6 +308,12 @@ bool FunctionDecoder::simpleControl(const Instruction& in, const Form& form) {
       return true;
     }
     default:
+      if (in.opcode == "setmaxnreg" && in.operands[0].kind == Operand::Kind::constant &&
+          (in.operands[0].value.bits < 24 || in.operands[0].value.bits > 256 ||
+           in.operands[0].value.bits % 8 != 0)) {
+        return error(DiagId::PtxMatrixSelector, in.operands[0].loc, 1,
+                     {"register count", "a multiple of 8 from 24 to 256"});
+      }
       // Hints and breakpoints: operands are checked, nothing happens.
       for (size_t i = 0; i < in.operands.size(); ++i) {
         const OperandSpec& spec = form.row->operands[i];

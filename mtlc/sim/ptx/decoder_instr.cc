@@ -51,6 +51,8 @@ std::string_view specificTarget(const Form& f, const Module& m) {
   switch (f.row->family) {
     case Family::reduxSync:
       return f.types[0] == Mod::f32 && !m.archSpecific ? "100a" : "";
+    case Family::prefetch:
+      return f.row->opcode == "setmaxnreg" && !m.archSpecific ? "90a" : "";
     case Family::mma: {
       bool kind = f.firstOf({Mod::kindF8f6f4, Mod::kindMxf8f6f4, Mod::kindMxf4,
                              Mod::kindMxf4nvf4}) != Mod::none;
