@@ -6,6 +6,7 @@
 """
 
 import cuda_cases_arrays  # noqa: F401
+import cuda_cases_async  # noqa: F401
 import cuda_cases_library  # noqa: F401
 import cuda_cases_maths  # noqa: F401
 import cuda_cases_matrices  # noqa: F401
