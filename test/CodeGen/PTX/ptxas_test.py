@@ -102,12 +102,15 @@ class Ptxas(mtlc_testing.TestCase):
         self.assertGreater(len(files), 10)
         for name in files:
             path = os.path.join(folder, name)
-            archs = ARCHS
+            archs: tuple[str, ...] = ARCHS
+            options: tuple[str, ...] = ()
             if name.startswith("tensor-"):  # Not every target has the instructions.
                 with open(path, encoding="utf-8") as file:
-                    archs = tuple(re.findall(r"-march=(\w+)", file.read()))
+                    text = file.read()
+                archs = tuple(re.findall(r"-march=(\w+)", text))
+                options = tuple(re.findall(r"--tensor-\S+", text))
                 self.assertTrue(archs)
-            self.gate(path, name, archs=archs)
+            self.gate(path, name, options=options, archs=archs)
 
     def test_examples(self) -> None:
         folder = mtlc_testing.data("examples")

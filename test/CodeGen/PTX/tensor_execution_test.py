@@ -135,6 +135,64 @@ class Tiles(mtlc_exec.TestCase):
             self.batches([p for p in products if p.a == a], "sm_80")
 
 
+class Operations(mtlc_exec.TestCase):
+    """tensor.mma and tensor.matmul: native where they can be, exact scalar code for what is left."""
+
+    def operations(self, products: list, arch: str, *options: str, matmul: bool, seed: int = 2) -> str:
+        batch = model.Batch()
+        rng = np.random.default_rng(seed)
+        for p in products:
+            p.add(batch, rng, matmul=matmul)
+        return tensor_cases.run(self, batch, arch, *options)
+
+    def test_mma(self) -> None:
+        for a, acc, wide in (("f16", "f32", "wmma.mma"), ("i8", "i32", "wmma.mma"), ("f64", "f64", "wmma.mma")):
+            products = [
+                product(m=m, n=n, k=k, a=a, b=a, acc=acc, layouts=(*layouts, "row", "row"), pads=(16, 0, 0, 8))
+                for m, n, k in ((16, 16, 16), (32, 32, 32), (48, 24, 32), (64, 64, 16), (19, 23, 21))
+                for layouts in LAYOUTS[:: 3]
+            ]  # fmt: skip
+            ptx = self.operations(products, "sm_90", matmul=False)
+            self.assertIn(wide, ptx)
+            self.assertRegex(ptx, r"// mtlc\.tensor_mma resident tiles=\d+ tuple_peak=\d+ budget=96")
+
+    def test_matmul(self) -> None:
+        """BC-39: edges in M, N and K, poison around, K of 0, regions out of range."""
+        cases = [
+            (("f16", "f16", "f32"), {}, "sm_80"),
+            (("i8", "u8", "i32"), {}, "sm_80"),
+            (("e4m3", "e2m1", "f32"), {"dense": (False, True)}, "sm_121a"),
+            (("e4m3", "e5m2", "f32"), {"scales": ("block32", "block32"), "small_scales": True}, "sm_121a"),
+            (("f16", "f16", "f32"), {"sparsity": "structured_2_to_4"}, "sm_80"),
+        ]
+        for (a, b, acc), more, arch in cases:
+            products = [
+                product(m=m, n=n, k=k, a=a, b=b, acc=acc, region=(32, 16), pads=(3, 5, 1, 2), skew=skew, **more)
+                for (m, n, k), skew in zip(((32, 32, 32), (19, 23, 21), (19, 23, 67), (33, 17, 40), (16, 16, 0)), (0, 0, 1, 0, 0))
+            ]  # fmt: skip
+            options = ("--tensor-fallback=replay", "--ptx-version=8.5") if arch == "sm_80" else ("--tensor-fallback=replay",)
+            ptx = self.operations(products, arch, *options, matmul=True)
+            if "sparsity" not in more:  # Metadata has no leading dimension, so that one step has to do.
+                self.assertIn("mma", ptx)
+
+    def test_refusals(self) -> None:
+        """BC-42: what has the instruction is said, before any assembler."""
+        source = mtlc_exec.write_source("refused.mtir", """module "refused"
+kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %s: ptr<global>) {
+^entry:
+  tensor.mma a=%a, b=%b, c=%c, d=%c, scale_a=%s, scale_b=%s {m16n8k64, a=e2m1, acc=f32, scale_a=block32, scale_b=block32}
+  ret
+}
+""")
+        for arch, good in (("sm_120", False), ("sm_121", False), ("sm_90a", False), ("sm_120a", True), ("sm_121f", True)):
+            done = mtlc_testing.run("mtlc-llc", source, f"-march={arch}", "-o", mtlc_testing.scratch("refused.ptx"))
+            with self.subTest(arch):
+                self.assertEqual(done.returncode == 0, good, done.stderr)
+                if not good:
+                    self.assertIn("PTX 8.7 and one of sm_120a sm_120f sm_121a sm_121f", done.stderr)
+                    self.assertIn("--tensor-fallback=replay", done.stderr)
+
+
 class Programs(mtlc_exec.TestCase):
     """Tiles in whole programs."""
 
