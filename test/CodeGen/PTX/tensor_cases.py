@@ -122,10 +122,10 @@ class OnSimulator:
         return self.test.launch(output, *args, device="sim", **how)
 
 
-def run(test: mtlc_exec.TestCase, batch: model.Batch, arch: str, *options: str) -> str:
+def run(test: mtlc_exec.TestCase, batch: model.Batch, arch: str, *options: str, exact: bool = True) -> str:
     """Compiles for the target, runs on the simulator and compares; the PTX."""
     there = OnSimulator(test, arch, options)
-    batch.run(there)  # type: ignore[arg-type]
+    batch.run(there, exact=exact)  # type: ignore[arg-type]
     return there.ptx
 
 

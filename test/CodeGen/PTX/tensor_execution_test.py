@@ -135,6 +135,26 @@ class Tiles(mtlc_exec.TestCase):
             self.batches([p for p in products if p.a == a], "sm_80")
 
 
+class Bounds(mtlc_exec.TestCase):
+    """Values of moderate exponents: results within the bound of docs/ir.md."""
+
+    def test_random_values(self) -> None:
+        pairs = [("f16", "f16", "f32"), ("f16", "f16", "f16"), ("bf16", "bf16", "f32"), ("tf32", "tf32", "f32"),
+                 *[(a, b, "f32") for a in NARROW for b in NARROW]]  # fmt: skip
+        for acc in ("f32", "f16"):
+            for workgroup in (False, True):
+                rng = np.random.default_rng(11)
+                batch = TileBatch(workgroup=workgroup, acc=acc)
+                for i, (a, b, _) in enumerate(p for p in pairs if p[2] == acc):
+                    for k, kind in ((32, "any"), (96, "any"), (32, "special")):
+                        if acc == "f16" and kind == "special":
+                            continue  # Partial sums overflow.
+                        scales = ("block32", "block32") if a in NARROW and (i + k) % 3 == 0 else ("none", "none")
+                        p = product(m=16, n=16, k=k, a=a, b=b, acc=acc, kind=kind, scales=scales)
+                        p.add(batch, rng, matmul=False)
+                tensor_cases.run(self, batch, "sm_121a", exact=False)
+
+
 class Operations(mtlc_exec.TestCase):
     """tensor.mma and tensor.matmul: native where they can be, exact scalar code for what is left."""
 
