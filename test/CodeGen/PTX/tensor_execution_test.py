@@ -187,13 +187,16 @@ class Operations(mtlc_exec.TestCase):
         ]
         for (a, b, acc), more, arch in cases:
             products = [
-                product(m=m, n=n, k=k, a=a, b=b, acc=acc, region=(32, 16), pads=(3, 5, 1, 2), skew=skew, **more)
-                for (m, n, k), skew in zip(((32, 32, 32), (19, 23, 21), (19, 23, 67), (33, 17, 40), (16, 16, 0)), (0, 0, 1, 0, 0))
+                product(m=m, n=n, k=k, a=a, b=b, acc=acc, region=(32, 16), pads=pads, skew=skew, **more)
+                for (m, n, k), pads, skew in (
+                    ((32, 32, 64), (0, 0, 0, 0), 0), ((40, 40, 96), (64, 64, 0, 0), 0), ((19, 23, 21), (3, 5, 1, 2), 0),
+                    ((19, 23, 67), (3, 5, 1, 2), 1), ((33, 17, 40), (0, 0, 0, 0), 0), ((16, 16, 0), (3, 5, 1, 2), 0))
+                if k != 0 or "scales" not in more
             ]  # fmt: skip
             options = ("--tensor-fallback=replay", "--ptx-version=8.5") if arch == "sm_80" else ("--tensor-fallback=replay",)
             ptx = self.operations(products, arch, *options, matmul=True)
             if "sparsity" not in more:  # Metadata has no leading dimension, so that one step has to do.
-                self.assertIn("mma", ptx)
+                self.assertTrue("mma.sync" in ptx)
 
     def test_refusals(self) -> None:
         """BC-42: what has the instruction is said, before any assembler."""
