@@ -184,6 +184,17 @@ class Legalized(mtlc_exec.TestCase):
             self.batch(products, 11, matmul=True, block=block)
             self.batch(products, 11, matmul=True, block=block, passes=NATIVES[1])
 
+    def test_native_is_taken(self) -> None:
+        """Regions that are inside, aligned and whole leave nothing to scalar code, which would take far more steps."""
+        rng = np.random.default_rng(30)
+        for (scope, block), first in zip((("subgroup", 32), ("workgroup", 64)), (0, 1)):
+            for pair in PAIRS[first::8]:
+                more = {"result": results_of(pair[2])[0], "pads": (0,) * 4, "skew": 0, "region": (32, 64), "scope": scope}
+                more |= {"layouts": ("row", "col", *LAYOUTS[rng.integers(0, 16)][2:]), "transpose_a": False}
+                p = varied(rng, 32, 64, 256, pair, transpose_b=False, overflow="wrap", **more)
+                for matmul in (True, False):
+                    self.batch([p], 30, matmul=matmul, passes=NATIVES[0], block=block, options=("--max-steps=2500",))
+
     def test_native_shapes(self) -> None:
         rng = np.random.default_rng(20)
         for turn, passes in enumerate(NATIVES):
