@@ -276,11 +276,19 @@ class Legalizer {
         e.finish();
         return true;
       }
-      case Opcode::TensorEpilogue:
+      case Opcode::TensorEpilogue: {
         e.begin(&op);
         replayEpilogue(e, epilogueOf(e, op));
         e.finish();
+        TensorDecision d;
+        d.function = op.function();
+        d.loc = op.loc();
+        d.kind = TensorRegionKind::Epilogue;
+        d.budget = budget_;
+        d.why = "it does not follow a product in a tile";
+        made_.push_back({op.scratch, std::move(d)});
         return true;
+      }
       default:
         return false;
     }

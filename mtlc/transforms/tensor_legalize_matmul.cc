@@ -79,7 +79,9 @@ ir::MmaDesc tileDesc(const ir::MmaDesc& desc, uint32_t m, uint32_t n, uint32_t k
 }  // namespace
 
 uint32_t tuplePeak(const TensorForm& form, uint32_t accumulators) {
-  return (accumulators + 1) * form.accRegisters + form.aRegisters + form.bRegisters;
+  const uint64_t peak = (uint64_t{accumulators} + 1) * form.accRegisters +
+                        (uint64_t{form.aRegisters} + form.bRegisters);
+  return static_cast<uint32_t>(std::min<uint64_t>(peak, ~uint32_t{0}));
 }
 
 std::optional<NativePlan> planNative(const ir::MmaDesc& desc, bool isMatmul, const TensorForm& form,

@@ -129,6 +129,13 @@ class Legalized(mtlc_exec.TestCase):
         rng = np.random.default_rng(7)
         self.batch([varied(rng, 19, 23, 19, PAIRS[1], sparsity="structured_2_to_4", kind="integers")], 7, matmul=True)
 
+    def test_wrong_masks(self) -> None:
+        """They count as one with the low half set; nothing is read out of bounds."""
+        rng = np.random.default_rng(7)
+        modes = [(s, PAIRS[i]) for i, s in enumerate(list(model.GROUPS)[1:], 1)]
+        products = [varied(rng, 20, 3, k, pair, sparsity=s, bad_masks=True) for k in (16, 13) for s, pair in modes]
+        self.batch(products, 7, matmul=True)
+
     def test_saturation(self) -> None:
         rng = np.random.default_rng(9)
         products = []

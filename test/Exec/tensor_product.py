@@ -99,6 +99,7 @@ class Product:
     scales: tuple[str, str] = ("none", "none")
     scale_formats: tuple[str, str] = ("ue8m0", "ue8m0")
     nan_scale: bool = False
+    bad_masks: bool = False  # Some masks have the wrong number of bits, and mean the low half.
     dense: tuple[bool, bool] = (False, False)
     pads: tuple[int, int, int, int] = (0, 0, 0, 0)  # Added to the least leading dimensions.
     runtime: bool = False  # Leading dimensions are operands.
@@ -243,8 +244,13 @@ class Product:
         if self.bound is not None:
             batch.expectations[-1].bound = model.scatter(self.bound, self.layouts[3], leading[3])
         if self.masks is not None:
-            noise = rng.integers(0, 256, self.masks.shape) & ~((1 << model.GROUPS[self.sparsity]) - 1)
-            operands["metadata"] = batch.input((self.masks | noise).astype(np.uint8).ravel(), skew=self.skew)
+            group = model.GROUPS[self.sparsity]
+            masks = self.masks
+            if self.bad_masks:
+                wrong = [m for m in range(1 << group) if m not in model.all_masks(group)]
+                masks = np.where(masks == (1 << group // 2) - 1, rng.choice(wrong, masks.shape), masks)
+            noise = rng.integers(0, 256, masks.shape) & ~((1 << group) - 1)
+            operands["metadata"] = batch.input((masks | noise).astype(np.uint8).ravel(), skew=self.skew)
         runtime = self.runtime
         scale_leading = []
         for side, (codes, mode) in enumerate(zip(self.scale_codes, self.scales)):
