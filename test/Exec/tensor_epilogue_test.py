@@ -63,7 +63,7 @@ class Epilogues(mtlc_exec.TestCase):
             operands["bias"] = batch.input(model.store(bias, element, "row", bias.shape[1]).data, skew=size)
         for slot, ld in leading.items():
             if runtime:
-                operands[slot] = batch.constant(ld)
+                operands[slot] = batch.unknown(ld)
             else:
                 fields.append(f"{slot}={ld}")
         if alpha is not None:
@@ -144,7 +144,7 @@ class Tiles(mtlc_exec.TestCase):
         tile_type = f"tile<{m}x{n}x{acc}>"
         tile = batch.fresh()
         batch.emit(
-            f"{tile} = tensor.acc.begin c={c_pointer}, d={home}, ldd={batch.constant(ldd)} "
+            f"{tile} = tensor.acc.begin c={c_pointer}, d={home}, ldd={batch.unknown(ldd)} "
             f"{{m{m}n{n}, acc={acc}, {c_fields}, layout_d={layout}}} : {tile_type}"
         )
         dense = a in model.DENSE

@@ -3,6 +3,7 @@ themselves give: exactly where that is promised, and within the bound of docs/ir
 one, whose products the interpreter executes and whose preconditions it checks."""
 
 import itertools
+import os
 
 import mtlc_exec
 import numpy as np
@@ -226,6 +227,39 @@ class Legalized(mtlc_exec.TestCase):
             self.batch(self.scaled(23, (16, 32), (64, 160))[turn::8], 23, matmul=False, passes=passes)
             self.batch(self.sparse(24, 16, 32, 48)[turn::4], 24, matmul=True, passes=passes)
             self.batch(self.sparse(25, 16, 32, 48)[turn::4], 25, matmul=False, passes=passes)
+
+    def test_random(self) -> None:
+        """Everything drawn by lot: TENSOR_SEED and TENSOR_COUNT in the environment draw others, and more."""
+        seed, count = int(os.environ.get("TENSOR_SEED", "0")), int(os.environ.get("TENSOR_COUNT", "60"))
+        rng = np.random.default_rng(40 + seed)
+        for begin in range(0, count, 60):
+            passes = str(rng.choice([REPLAY, *NATIVES]))
+            scope = str(rng.choice(["subgroup", "workgroup"]))
+            products = [random_product(rng, scope) for _ in range(min(60, count - begin))]
+            subgroup = int(rng.choice([8, 16, 32, 64]))
+            options = (f"--subgroup-size={subgroup}",)
+            block = int(rng.integers(1, subgroup + 1)) if scope == "subgroup" else int(rng.integers(1, 100))
+            self.batch(products, seed, matmul=True, passes=passes, block=block, options=options)
+            self.batch(products, seed, matmul=False, passes=passes, block=subgroup, options=options)
+
+
+def random_product(rng: np.random.Generator, scope: str) -> Product:
+    pair = PAIRS[rng.integers(0, len(PAIRS))]
+    more = {"scope": scope, "rounding": "default"}
+    if pair[0] == "f64":
+        more["rounding"] = str(rng.choice(["default", "toward_zero", "down", "up"]))
+    if pair[0] != "b1" and rng.random() < 0.3:
+        more["sparsity"] = str(rng.choice(list(model.GROUPS)))
+    if pair[2] == "f32" and rng.random() < 0.4:
+        modes = ["none", "tensor", "block16", "block32"]
+        more["scales"] = (str(rng.choice(modes)), str(rng.choice(modes)))
+        more["scale_formats"] = (str(rng.choice(["ue8m0", "ue4m3"])), str(rng.choice(["ue8m0", "ue4m3"])))
+    if rng.random() < 0.5:  # Shapes and storage that native products like.
+        more |= {"pads": (0,) * 4, "skew": 0, "region": (int(rng.choice([16, 32])), int(rng.choice([16, 32])))}
+        shape = [int(rng.choice([16, 32])), int(rng.choice([16, 32])), int(rng.choice([16, 32, 64, 96]))]
+    else:
+        shape = [int(x) for x in rng.integers(1, (24, 24, 50))]
+    return varied(rng, *shape, pair, **more)
 
 
 if __name__ == "__main__":

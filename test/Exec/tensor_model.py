@@ -430,6 +430,18 @@ class Batch:
             self.lines.append(f"{self.constants[key]} = const {value} : {kind}")
         return self.constants[key]
 
+    def unknown(self, value: int, kind: str = "i32") -> str:
+        """The value as one that is known at run time only: with the number of the block added, which is 0."""
+        key = (f"unknown {value}", kind)
+        if key not in self.constants:
+            constant, name = self.constant(value, kind), f"%u{len(self.constants)}"
+            self.constants[key] = name
+            self.lines.append(f"{name}b = gpu.block_id x : i32")
+            if kind != "i32":
+                self.lines.append(f"{name}w = zext {name}b : i32 to {kind}")
+            self.lines.append(f"{name} = add {constant}, {name}{'b' if kind == 'i32' else 'w'} : {kind}")
+        return self.constants[key]
+
     def emit(self, line: str) -> None:
         self.body.append(line)
 

@@ -267,7 +267,7 @@ class Product:
             if ld == 0:
                 continue
             if runtime:
-                operands[x] = batch.constant(ld, "i64" if ld % 2 else "i32")
+                operands[x] = batch.unknown(ld, "i64" if ld % 2 else "i32")
             else:
                 fields.append(f"{x}={ld}")
         fields += [f"sparsity={self.sparsity}", f"math={self.math_mode}", f"rounding={self.rounding}"]
@@ -288,8 +288,9 @@ class Product:
             for col in range(0, self.n, cols):
                 values = (row, col, self.m, self.n, self.k)
                 wide = "i64" if (row + col) % 3 == 0 else "i32"
+                given = batch.unknown if runtime else batch.constant
                 place = ", ".join(
-                    f"{slot}={batch.constant(v, wide)}" for slot, v in zip(("row", "col", "m", "n", "k"), values)
+                    f"{slot}={given(v, wide)}" for slot, v in zip(("row", "col", "m", "n", "k"), values)
                 )
                 batch.emit(f"tensor.matmul {text}, {place} {{m{rows}n{cols}k16, {', '.join(fields)}}}")
 
