@@ -204,6 +204,11 @@ class Legalizer {
         return absl::StrFormat("m%dn%dk%d is no multiple of the form m%dn%dk%d", desc.m, desc.n,
                                desc.k, form->m, form->n, form->k);
       }
+      // They are written out one by one.
+      constexpr uint32_t kMaxSteps = 64;
+      if (desc.k / form->k > kMaxSteps) {
+        return absl::StrFormat("%d terms take more than %d native steps", desc.k, kMaxSteps);
+      }
       if (desc.overflow == ir::Overflow::Saturate && desc.k != form->k) {
         return "saturation is at the end of a sum, and this takes several native steps";
       }

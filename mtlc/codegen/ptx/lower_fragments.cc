@@ -7,6 +7,7 @@
 #include <utility>
 #include <vector>
 
+#include "mtlc/codegen/ptx/match.h"
 #include "mtlc/codegen/ptx/tensor_lowering.h"
 
 namespace mtlc::ptx {
@@ -16,6 +17,7 @@ using ir::Operation;
 using ir::Packing;
 using ir::ScaleMode;
 using ir::Slot;
+using ir::Value;
 
 namespace {
 
@@ -84,6 +86,23 @@ Opnd TensorLowering::adjusted(const Operand& x, Opnd word) {
   return word;
 }
 
+// The order of terms is free as long as A and B agree on it: where both lie along K, a lane takes
+// the registers of both steps of a native product from neighbouring words. Scales of blocks shorter
+// than the native K would not agree.
+bool TensorLowering::loadsPairs(const Operation& op, const TensorFormRow& row) const {
+  if (row.api != TensorApi::Mma && row.inputs != TensorInputs::MxNarrow) return false;
+  const ir::MmaDesc& d = op.mmaDesc();
+  const FragmentShape& shape = fragmentShape(row.fragments);
+  if (shape.bRegisters() != 2) return false;
+  auto fits = [&](Slot slot, ElementFormat format, Packing packing, bool alongK) {
+    const Value* base = matchAddress(op.slot(slot)).base;
+    return alongK && storageBits(format, packing) == shape.bits &&
+           base->type().space() != ir::Space::Workgroup;
+  };
+  return fits(Slot::A, d.a, d.aPacking, logicalLayout(d.aLayout, d.transposeA) == Layout::Row) &&
+         fits(Slot::B, d.b, d.bPacking, logicalLayout(d.bLayout, d.transposeB) == Layout::Col);
+}
+
 void TensorLowering::setUpOperand(Operand& x, const Operation& op, const TensorFormRow& row) {
   const ir::MmaDesc& d = op.mmaDesc();
   x.format = x.isA ? d.a : d.b;
@@ -107,8 +126,11 @@ void TensorLowering::setUpOperand(Operand& x, const Operation& op, const TensorF
   x.ldmatrix = x.matrix.space == StateSpace::Shared && x.shape->bits <= 32 &&
                f_.profile_.has(PtxFeature::MmaM8) &&
                (words || (!x.alongK && x.matrix.bits == 16 && x.shape->bits == 16));
+  x.paired = loadsPairs(op, row);
   if (x.ldmatrix) {
     setUpLdmatrix(x);
+  } else if (x.paired) {
+    x.view = view(x.matrix, group_, inGroup_, 2 * p * x.matrix.bits / 8);
   } else if (x.alongK && x.matrix.bits == 6) {
     // Four values are the three bytes from 3 t on, in one word or two neighbours.
     Opnd byte = s32(MachineOp::MulLo, {inGroup_, imm(3)});
@@ -161,6 +183,7 @@ std::vector<Opnd> TensorLowering::loadFragment(Operand& x, const TensorFormRow& 
                                                uint32_t step) {
   std::vector<Opnd> registers = row.api == TensorApi::Wmma ? loadWmma(x, row, major, step)
                                 : x.ldmatrix               ? loadLdmatrix(x, major, step)
+                                : x.paired                 ? loadPairs(x, major, step)
                                 : x.alongK                 ? loadWords(x, major, step)
                                                            : loadElements(x, major, step);
   if (x.format == ElementFormat::TF32) {
@@ -213,6 +236,20 @@ std::vector<Opnd> TensorLowering::loadLdmatrix(Operand& x, uint32_t major, uint3
                     FunctionLowering::addressed(p.base, p.offset)},
                    true);
   for (Opnd& r : registers) r = adjusted(x, r);
+  return registers;
+}
+
+std::vector<Opnd> TensorLowering::loadPairs(Operand& x, uint32_t major, uint32_t step) {
+  const Matrix& m = x.matrix;
+  const RegClass cls = x.shape->bits == 64 ? RegClass::F64 : RegClass::B32;
+  const uint32_t lines = x.registers / 2;
+  std::vector<Opnd> registers(x.registers);
+  for (uint32_t i = 0; i < lines; ++i) {
+    const int64_t line = int64_t{major} * x.tileMajor + 8 * i;
+    Pointer p = at(x.view, line, int64_t{step} * x.tileK * m.bits / 8);
+    const std::vector<Opnd> pair = loadVector(m, p, cls, 2);
+    for (uint32_t q = 0; q < 2; ++q) registers[i + lines * q] = adjusted(x, pair[q]);
+  }
   return registers;
 }
 

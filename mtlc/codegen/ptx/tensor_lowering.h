@@ -116,6 +116,7 @@ class TensorLowering {
     const FragmentShape* shape = nullptr;
     bool alongK = false;
     bool ldmatrix = false;
+    bool paired = false;  // The two steps along K of a native product are loaded together.
     uint32_t registers = 0;
     uint32_t tileMajor = 0;  // Rows of A or columns of B in one native product.
     uint32_t tileK = 0;      // Stored values along K in one.
@@ -134,6 +135,8 @@ class TensorLowering {
   };
   void setUpOperand(Operand& operand, const ir::Operation& op, const TensorFormRow& row);
   void setUpLdmatrix(Operand& operand);
+  bool loadsPairs(const ir::Operation& op, const TensorFormRow& row) const;
+  std::vector<Opnd> loadPairs(Operand& operand, uint32_t major, uint32_t step);
   void setUpScale(Operand& operand, const ir::Operation& op, const TensorFormRow& row);
   void setUpMasks(Operand& operand, const ir::Operation& op, const TensorFormRow& row);
   std::vector<Opnd> loadFragment(Operand& operand, const TensorFormRow& row, uint32_t major,
