@@ -73,6 +73,7 @@ class LoopResidency {
 
   Change run() {
     findCandidates();
+    dominators_ = &context_.analyses().dominators(function_);  // One walk for each call.
     for (uint32_t loop = 0; loop < loops_.size(); ++loop) {
       if (isCandidate_[loop] && height_[loop] <= kMaxHeight) plan(loop);
     }
@@ -119,13 +120,12 @@ class LoopResidency {
     std::sort(blocks.begin(), blocks.end());
     const std::vector<uint32_t> latches = loops_.latches(loop);
     const std::vector<Successor*> exits = loops_.exits(loop);
-    const ir::DominatorTree& dominators = context_.analyses().dominators(function_);
     Block* const latch = loops_.cfg().block(latches[0]);
 
     effects_.clear();
     for (uint32_t b : blocks) {
       Block* block = loops_.cfg().block(b);
-      const bool isOnce = loops_.loopOf(b) == loop && dominators.dominates(block, latch);
+      const bool isOnce = loops_.loopOf(b) == loop && dominators_->dominates(block, latch);
       for (Operation& op : block->ops()) {
         if (op.info().effect != ir::Effect::None) effects_.push_back({&op, b, isOnce});
       }
@@ -226,9 +226,8 @@ class LoopResidency {
 
   // Where the loop is left: after all updates of a round, or in the head before all.
   Blocked checkExit(const Plan& p, Accumulator& acc, const Block* from) {
-    const ir::DominatorTree& dominators = context_.analyses().dominators(function_);
     if (acc.held) return {Obstacle::Access, acc.updates.back()};
-    if (dominators.dominates(acc.updates.back()->block(), from)) return {};
+    if (dominators_->dominates(acc.updates.back()->block(), from)) return {};
     acc.exitsEarly = true;
     if (from != p.header) return {Obstacle::ExitBetween, p.exit->owner()};
     for (const Effect& effect : effects_) {
@@ -516,6 +515,7 @@ class LoopResidency {
   PassContext quiet_;  // For joining what belongs to a remark that was made.
   TileHomes& homes_;
   const LoopForest& loops_;
+  const ir::DominatorTree* dominators_ = nullptr;  // While planning: it uses Block::scratch.
   std::vector<bool> isCandidate_, waits_;
   std::vector<uint32_t> height_;  // Levels of loops inside.
   std::vector<Effect> effects_;   // Of the loop that is planned, in the order of a round.
