@@ -1,10 +1,9 @@
 // tensor-legalize: tensor operations become what a target has.
 //
-// Afterwards the module holds, of all operations of ir.md §5 and §6, only those that the target
-// emits:
-//   tensor.acc.begin, .mma, .epilogue, .commit in a form of TargetInfo::tensorForm(), their tuples
-//   within the budget, executed by full subgroups with aligned operands; and operations for which
-//   TargetInfo::isNative() is true.
+// Afterwards the module holds, of products, epilogues and tiles (ir.md §6), only what the target
+// emits: tensor.acc.begin, .mma, .epilogue, .commit in a form of TargetInfo::tensorForm(), their
+// tuples within the budget, executed by full subgroups with aligned operands. (Staging and
+// transfers, which move data and compute nothing, have functions of their own.)
 // Everything else is *replayed*: written as cooperative scalar code with the same contract, or as
 // smaller native operations that go through the home memory.
 //
@@ -15,7 +14,7 @@
 //   tensor.acc.*    a region of connected tiles stays in registers (resident) when every operation
 //                   has a form with one accumulator layout and the tuple peak is within the budget;
 //                   otherwise each operation works on the home memory (replay).
-//   tensor.epilogue, tensor.transfer, async.*   cooperative code where not native.
+//   tensor.epilogue cooperative code.
 //
 // The tuple peak of a region counts 32-bit registers of one work-item:
 //   (native accumulators + 1) · accRegisters + aRegisters + bRegisters
