@@ -77,7 +77,8 @@ std::optional<std::string> emit(MtlcContext* context, MtlcModule* module, MtlcAr
                              static_cast<uint8_t>(context->ptxMinor)};
     if (std::optional<PtxProfile> profile =
             PtxProfile::resolve(context->ptxTarget, version, diags)) {
-      const PtxOptions options{*profile, context->lineInfo != 0};
+      PtxOptions options{*profile, context->lineInfo != 0};
+      options.tensorTupleBudget = static_cast<unsigned>(context->tupleBudget);
       text = emitPtx(*module->ir, options, diags);
     }
   }

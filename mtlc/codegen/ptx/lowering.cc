@@ -222,7 +222,7 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
     scan();
   }
   if (tensor_ != nullptr) {
-    order_.compute(function, layout_.order(), tensor_->regions(), tiles_);
+    order_.compute(function, layout_.order(), tensor_->regions(), tensor_->homes(), tiles_);
   }
   collectNeeds();
   for (Opnd& s : special_) s = Opnd();

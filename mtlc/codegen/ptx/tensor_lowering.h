@@ -32,6 +32,7 @@ class TensorLowering {
   // In the entry block.
   void computeLanes();
   const analysis::TileRegions& regions() const { return *regions_; }
+  const analysis::Tiles& homes() const { return *tiles_; }
 
   void need(ir::Operation& op);
   void lower(ir::Operation& op);

@@ -5,38 +5,63 @@ namespace mtlc::ptx {
 using ir::Opcode;
 using ir::Operation;
 
-namespace {
-
-// Memory that other lanes access, too.
-bool isShared(const ir::Value* pointer) {
-  const ir::Space space = pointer->type().space();
-  return space != ir::Space::Private && space != ir::Space::Constant;
-}
-
-}  // namespace
-
 bool TensorOrder::State::merge(const State& other) {
   const State before = *this;
   read |= other.read;
   write |= other.write;
   tileWrite |= other.tileWrite;
-  if (tileRead == kNone) {
-    tileRead = other.tileRead;
-  } else if (other.tileRead != kNone && other.tileRead != tileRead) {
-    tileRead = kSeveral;
+  for (int i = 0; i < kSpaces; ++i) {
+    if (tileRead[i] == kNone) {
+      tileRead[i] = other.tileRead[i];
+    } else if (other.tileRead[i] != kNone && other.tileRead[i] != tileRead[i]) {
+      tileRead[i] = kSeveral;
+    }
   }
   return !(*this == before);
 }
 
+void TensorOrder::State::readTile(Spaces spaces, int32_t region) {
+  State now;
+  for (int i = 0; i < kSpaces; ++i) {
+    if ((spaces >> i & 1) != 0) now.tileRead[i] = region;
+  }
+  merge(now);
+}
+
+TensorOrder::Spaces TensorOrder::State::tileReads(int32_t region) const {
+  Spaces spaces = 0;
+  for (int i = 0; i < kSpaces; ++i) {
+    if (tileRead[i] != kNone && tileRead[i] != region) spaces |= static_cast<Spaces>(1 << i);
+  }
+  return spaces;
+}
+
+TensorOrder::Spaces TensorOrder::spacesOf(const ir::Value* pointer) {
+  switch (pointer->type().space()) {
+    case ir::Space::Workgroup:
+      return kWorkgroup;
+    case ir::Space::Global:
+      return kGlobal;
+    case ir::Space::Generic:
+      return kBoth;
+    case ir::Space::Private:   // Nobody else's.
+    case ir::Space::Constant:  // Never written.
+      break;
+  }
+  return 0;
+}
+
 void TensorOrder::compute(const ir::Function& function, std::span<ir::Block* const> order,
-                          const analysis::TileRegions& regions, const TileFunctions& tiles) {
+                          const analysis::TileRegions& regions, const analysis::Tiles& homes,
+                          const TileFunctions& tiles) {
   isKernel_ = function.isKernel();
   regions_ = &regions;
+  homes_ = &homes;
   tiles_ = &tiles;
   atEntry_.assign(order.size(), State());
   if (order.empty()) return;
   // Before a kernel nothing has been accessed.
-  if (!isKernel_) atEntry_[0].read = atEntry_[0].write = true;
+  if (!isKernel_) atEntry_[0].read = atEntry_[0].write = kBoth;
   std::vector<bool> queued(order.size(), true);
   std::vector<uint32_t> work;
   for (uint32_t b = static_cast<uint32_t>(order.size()); b-- > 0;) work.push_back(b);
@@ -64,28 +89,30 @@ bool TensorOrder::stepTile(const Operation& op, State& state) const {
   const ir::Value* tile = op.result() != nullptr ? op.result() : op.operand(0);
   const int32_t region = static_cast<int32_t>(regions_->indexOf(tile));
   if (op.opcode() == Opcode::TensorAccCommit) {
+    const Spaces to = spacesOf(homes_->home(tile)->slot(ir::Slot::D));
     // What the tile was computed from does not lie where it goes (docs/ir.md §11), or is what the
     // same lane has read.
-    const bool barrier = state.read || state.write || state.tileWrite ||
-                         (state.tileRead != kNone && state.tileRead != region);
+    const bool barrier =
+        ((state.read | state.write | state.tileWrite | state.tileReads(region)) & to) != 0;
     if (barrier) state = State();
-    state.tileWrite = true;
+    state.tileWrite |= to;
     return barrier;
   }
-  const bool barrier = state.write || state.tileWrite;
-  if (barrier) state = State();
-  const bool reads = op.opcode() != Opcode::TensorAccEpilogue || op.slot(ir::Slot::Bias) != nullptr;
-  if (reads) {
-    State now;
-    now.tileRead = region;
-    state.merge(now);
+  Spaces from = 0;
+  for (ir::Slot slot : {ir::Slot::A, ir::Slot::B, ir::Slot::C, ir::Slot::Metadata, ir::Slot::ScaleA,
+                        ir::Slot::ScaleB, ir::Slot::Bias}) {
+    if (const ir::Value* pointer = op.slot(slot)) from |= spacesOf(pointer);
   }
+  const bool barrier = ((state.write | state.tileWrite) & from) != 0;
+  if (barrier) state = State();
+  state.readTile(from, region);
   return barrier;
 }
 
 bool TensorOrder::step(const Operation& op, State& state) const {
-  auto access = [&](bool reads, bool writes) {
-    const bool barrier = state.tileWrite || (writes && state.tileRead != kNone);
+  auto access = [&](Spaces reads, Spaces writes) {
+    const bool barrier =
+        (state.tileWrite & (reads | writes)) != 0 || (state.tileReads() & writes) != 0;
     if (barrier) state = State();
     state.read |= reads;
     state.write |= writes;
@@ -93,9 +120,9 @@ bool TensorOrder::step(const Operation& op, State& state) const {
   };
   // Ends what was ordered so far; whatever comes next may meet accesses that nobody here knows.
   auto unknown = [&] {
-    const bool barrier = state.tileWrite || state.tileRead != kNone;
+    const bool barrier = state.tileWrite != 0 || state.tileReads() != 0;
     state = State();
-    state.read = state.write = true;
+    state.read = state.write = kBoth;
     return barrier;
   };
   switch (op.opcode()) {
@@ -105,19 +132,22 @@ bool TensorOrder::step(const Operation& op, State& state) const {
     case Opcode::TensorAccCommit:
       return stepTile(op, state);
     case Opcode::Load:
-      return isShared(op.operand(0)) && access(true, false);
+      return access(spacesOf(op.operand(0)), 0);
     case Opcode::Store:
-      return isShared(op.operand(1)) && access(false, true);
+      return access(0, spacesOf(op.operand(1)));
     case Opcode::AtomicLoad:
-      return access(true, false);
+      return access(spacesOf(op.operand(0)), 0);
     case Opcode::AtomicStore:
     case Opcode::AtomicRmw:
     case Opcode::AtomicCas:
+      return access(spacesOf(op.operand(0)), spacesOf(op.operand(0)));
     case Opcode::AsyncCopy:
-    // What has been copied is there for this work-item now, and for the others after a barrier.
+      return access(kGlobal, kWorkgroup);
     case Opcode::AsyncWait:
+      // What has been copied is there for this work-item now, and for the others after a barrier.
+      return access(0, kWorkgroup);
     case Opcode::TensorTransfer:
-      return access(true, true);
+      return access(kBoth, kBoth);
     case Opcode::Barrier:
     case Opcode::SubgroupBarrier:
       state = State();

@@ -15,6 +15,7 @@
 
 #include "absl/container/flat_hash_set.h"
 #include "mtlc/analysis/tile_regions.h"
+#include "mtlc/analysis/tiles.h"
 #include "mtlc/ir/ir.h"
 
 namespace mtlc::ptx {
@@ -29,7 +30,8 @@ class TensorOrder {
  public:
   // `order` are the reachable blocks, Block::scratch their positions in it.
   void compute(const ir::Function& function, std::span<ir::Block* const> order,
-               const analysis::TileRegions& regions, const TileFunctions& tiles);
+               const analysis::TileRegions& regions, const analysis::Tiles& homes,
+               const TileFunctions& tiles);
 
   // Call for each block in any order, then for its operations in theirs.
   void enterBlock(uint32_t position) { state_ = atEntry_[position]; }
@@ -38,20 +40,29 @@ class TensorOrder {
 
  private:
   static constexpr int32_t kNone = -1, kSeveral = -2;
+  // Workgroup and global memory, as bits; a generic pointer may lead into either.
+  using Spaces = uint8_t;
+  static constexpr Spaces kWorkgroup = 1, kGlobal = 2, kBoth = 3;
+  static constexpr int kSpaces = 2;
   // Accesses since the last barrier that another lane's may have to wait for.
   struct State {
-    bool read = false, write = false;  // Of single work-items.
-    bool tileWrite = false;
-    int32_t tileRead = kNone;  // The region whose operations read.
+    Spaces read = 0, write = 0;  // Of single work-items.
+    Spaces tileWrite = 0;
+    int32_t tileRead[kSpaces] = {kNone, kNone};  // The region whose operations read.
 
     bool merge(const State& other);
+    void readTile(Spaces spaces, int32_t region);
+    // Where operations on tiles of other regions than `region` have read.
+    Spaces tileReads(int32_t region = kNone) const;
     friend bool operator==(const State&, const State&) = default;
   };
+  static Spaces spacesOf(const ir::Value* pointer);
   bool step(const ir::Operation& op, State& state) const;
   bool stepTile(const ir::Operation& op, State& state) const;
 
   bool isKernel_ = false;
   const analysis::TileRegions* regions_ = nullptr;
+  const analysis::Tiles* homes_ = nullptr;
   const TileFunctions* tiles_ = nullptr;
   std::vector<State> atEntry_;
   State state_;
