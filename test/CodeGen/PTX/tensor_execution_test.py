@@ -50,6 +50,23 @@ class Tiles(mtlc_exec.TestCase):
                 self.batches(products, arch)
 
 
+    def test_first_targets(self) -> None:
+        """What the oldest targets have, and one of a family."""
+        for a, b, acc, shapes in (("f16", "f16", "f32", [(16, 16, 16), (32, 8, 16), (16, 8, 8), (16, 24, 24)]),
+                                  ("i8", "i8", "i32", [(16, 16, 16), (8, 32, 32), (8, 8, 16)]),
+                                  ("u8", "i8", "i32", [(8, 8, 32), (16, 16, 16)])):  # fmt: skip
+            products = [
+                product(m=m, n=n, k=k, a=a, b=b, acc=acc, layouts=(*layouts, "row", "row"), pads=(0, 16, 0, 0))
+                for m, n, k in shapes for layouts in LAYOUTS
+            ]  # fmt: skip
+            self.batches(products, "sm_75", "--ptx-version=6.5")
+            if acc == "f32":
+                self.batches([p for p in products if (p.m, p.n, p.k) == (16, 16, 16)], "sm_70", "--ptx-version=6.0")
+        products = [product(m=16, n=8, k=64, a=a, b="e3m2", acc="f32", scales=scales, small_scales=True)
+                    for a in NARROW for scales in (("none", "none"), ("block32", "block32"))]  # fmt: skip
+        for arch in ("sm_120f", "sm_121f", "sm_120a"):
+            self.batches(products, arch)
+
     def test_bits(self) -> None:
         products = [
             product(m=m, n=n, k=k, a="b1", b="b1", acc="i32", math_mode=math, pads=(128, 0, 0, 4), overflow=overflow,
