@@ -486,7 +486,7 @@ class Batch:
         return f'module "batch"\n\nkernel @k({parameters}) {{\n^entry:\n{lines}\n  ret\n}}\n'
 
     def run(
-        self, test: mtlc_exec.TestCase, *, block: int = 32, options: tuple[str, ...] = (), shared: int = 0,
+        self, test: mtlc_exec.TestCase, *, block: int | tuple[int, int, int] = 32, options: tuple[str, ...] = (), shared: int = 0,
         passes: str = "", exact: bool = True, device: str = "interp"
     ) -> None:  # fmt: skip
         """Launches the kernel, after these passes, and compares; if not `exact`, within the bounds of expectations."""

@@ -1,4 +1,4 @@
-"""tensor.transfer on the interpreter: rank 1 to 5, strides, coordinates that are negative or out of range, both ways."""
+"""tensor.transfer on the interpreter and as the copies that PTX gets: rank 1 to 5, strides, coordinates that are negative or out of range, both ways."""
 
 import itertools
 
@@ -92,6 +92,7 @@ class Transfers(mtlc_exec.TestCase):
                 for dense in (False, True) if bits < 8 and element != "b1" else (bits < 8,):
                     self.run_case(batch, rng, element, rank, dense, store)
             batch.run(self, block=33, shared=65536)
+            batch.run(self, block=(5, 3, 3), shared=65536, device="sim", options=("--gpu-arch=sm_75",))
 
 
 if __name__ == "__main__":

@@ -266,6 +266,10 @@ void AsmPrinter::printInst(const MachineInst& inst) {
     printCall(inst);
     return;
   }
+  if (row.shape == Shape::WaitLoop) {
+    printWaitLoop(inst, row.stem);
+    return;
+  }
   body_ += '\t';
   text(row.stem);
   switch (row.shape) {
@@ -398,15 +402,49 @@ void AsmPrinter::printInst(const MachineInst& inst) {
       printGroups(inst);
       break;
     case Shape::Call:
+    case Shape::WaitLoop:
       break;
   }
   text(";\n");
 }
 
+// The hardware may give up waiting at any time.
+void AsmPrinter::printWaitLoop(const MachineInst& inst, std::string_view stem) {
+  auto waitLabel = [&] {
+    text(labelPrefix_);
+    text("wait");
+    number(static_cast<uint64_t>(&inst - machine_->insts.data()));
+  };
+  waitLabel();
+  text(":\n\t");
+  text(stem);
+  body_ += ' ';
+  reg(inst.dst.index());
+  text(", ");
+  printAddress(inst.src[0], inst.offset);
+  text(", ");
+  operand(inst.src[1], PtxType::U32);
+  text(";\n\t@!");
+  reg(inst.dst.index());
+  text(" bra ");
+  waitLabel();
+  text(";\n");
+}
+
 void AsmPrinter::printGroups(const MachineInst& inst) {
   const MachineGrouped& grouped = machine_->grouped[static_cast<size_t>(inst.offset)];
+  uint32_t groups = grouped.groupCount;
+  if (groups != 0) {
+    const OperandGroup& last = machine_->groups[grouped.firstGroup + groups - 1];
+    if (last.kind == OperandGroup::Kind::Guard) {
+      --groups;
+      body_ += '@';
+      operand(machine_->operands[last.first], PtxType::Pred);
+      body_ += ' ';
+    }
+  }
   text(grouped.spelling);
-  for (uint32_t i = 0; i < grouped.groupCount; ++i) {
+  for (uint32_t i = 0; i < groups; ++i) {
     const OperandGroup& group = machine_->groups[grouped.firstGroup + i];
     const Opnd* operands = machine_->operands.data() + group.first;
     text(i == 0 ? " " : ", ");
@@ -435,6 +473,8 @@ void AsmPrinter::printGroups(const MachineInst& inst) {
         text(", ");
         list(1);
         body_ += ']';
+        break;
+      case OperandGroup::Kind::Guard:
         break;
     }
   }
@@ -603,7 +643,7 @@ bool AsmPrinter::repeatsHead(uint32_t index) const {
   for (uint32_t i = head.firstInst; i < head.endInst; ++i) {
     const MachineInst& inst = machine_->insts[i];
     if (inst.op == MachineOp::Call || inst.op == MachineOp::BarSync ||
-        inst.op == MachineOp::BarWarpSync) {
+        inst.op == MachineOp::BarWarpSync || inst.op == MachineOp::MbarrierWait) {
       return false;
     }
     if (inst.op == MachineOp::Grouped &&

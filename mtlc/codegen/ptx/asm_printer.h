@@ -43,6 +43,7 @@ class AsmPrinter {
   void printOrder(const MachineInst& inst);
   void printCall(const MachineInst& inst);
   void printGroups(const MachineInst& inst);
+  void printWaitLoop(const MachineInst& inst, std::string_view stem);
   void printAddress(Opnd base, int32_t offset);
   void printLoc(SourceLoc loc);
   void printTerminator(uint32_t index);

@@ -6,6 +6,7 @@
 #include "mtlc/codegen/ptx/tensor_lowering.h"
 #include "mtlc/transforms/expand_math.h"
 #include "mtlc/transforms/expand_narrow_float.h"
+#include "mtlc/transforms/tensor_legalize_memory.h"
 
 namespace mtlc::ptx {
 
@@ -214,12 +215,14 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
     if (!tensor_->prepare(function, diags_)) return;
   }
   layout_.compute(function);
-  if (!scan()) {
+  if (!scan(/*legalized=*/false)) {
+    transforms::legalizeTransfer(function, targetInfo_);
+    transforms::legalizeAsync(function, targetInfo_);
     transforms::expandMath(function, &targetInfo_);
     transforms::expandNarrowFloat(function, &targetInfo_);
     out.clear();
     layout_.compute(function);
-    scan();
+    scan(/*legalized=*/true);
   }
   if (tensor_ != nullptr) {
     order_.compute(function, layout_.order(), tensor_->regions(), tensor_->homes(), tiles_);
@@ -571,14 +574,20 @@ void FunctionLowering::lowerOp(Operation& op) {
     case Opcode::SubgroupAll:
       return lowerVote(op);
     case Opcode::AsyncCopy:
+      return lowerAsyncCopy(op);
     case Opcode::AsyncCommit:
+      appendGrouped("cp.async.commit_group", {});
+      return;
     case Opcode::AsyncWait:
+      appendGrouped("cp.async.wait_group", {plain(imm(op.waitCount()))});
+      return;
+    case Opcode::TensorTransfer:
+      return lowerTransfer(op);
     case Opcode::Encode:
     case Opcode::Decode:
     case Opcode::TensorMma:
     case Opcode::TensorMatmul:
     case Opcode::TensorEpilogue:
-    case Opcode::TensorTransfer:
     case Opcode::FuncAddr:
     case Opcode::CallIndirect:
     case Opcode::Launch:

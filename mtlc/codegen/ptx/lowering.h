@@ -59,7 +59,7 @@ class FunctionLowering {
   };
 
   // ---- First pass (needs.cc) ----
-  bool scan();
+  bool scan(bool legalized);
   void observePointers(const ir::Operation& op);
   void declareArray(ir::Operation& op);
   void checkArrays();
@@ -152,6 +152,13 @@ class FunctionLowering {
   Opnd shuffle(MachineOp mop, RegClass cls, Opnd value, Opnd lane, Opnd clamp);
   Opnd combine(ir::CombineKind kind, Opnd a, Opnd b);
 
+  // Staging and transfers (lower_async.cc).
+  void lowerAsyncCopy(ir::Operation& op);
+  void lowerTransfer(ir::Operation& op);
+  void prepareTransfer(const ir::Operation& op);
+  void needTransfer(const ir::Operation& op);
+  Opnd isFirstThread();
+
   struct Address {
     StateSpace space;
     bool readOnly;
@@ -185,6 +192,7 @@ class FunctionLowering {
   static Group addressed(const Opnd& base, int32_t offset) {
     return {OperandGroup::Kind::Address, {&base, 1}, offset};
   }
+  static Group guard(const Opnd& predicate) { return {OperandGroup::Kind::Guard, {&predicate, 1}}; }
   static Group result(Group group) {
     group.isDestination = true;
     return group;
@@ -249,6 +257,7 @@ class FunctionLowering {
   // The lanes of the warp that exist, and how many: of functions with subgroup operations.
   bool needsWarpMask_ = false;
   Opnd warpMask_, warpLanes_;
+  uint32_t transferBarrier_ = 0;  // Symbol of the mbarrier of transfers, 0 without.
   // Of functions with tiles; otherwise nullptr.
   std::unique_ptr<TensorLowering> tensor_;
   const TileFunctions& tiles_;

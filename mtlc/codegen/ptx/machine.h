@@ -66,7 +66,8 @@ enum class Shape : uint8_t {
   StoreRetval,  // .type [func_retval0], a;
   Barrier,      // 0;
   Call,
-  Grouped,  // The spelling and groups of MachineGrouped.
+  Grouped,   // The spelling and groups of MachineGrouped.
+  WaitLoop,  // label: stem p, [address], a; @!p bra label;
 };
 
 enum class CmpOp : uint8_t {
@@ -189,6 +190,7 @@ struct OperandGroup {
     Plain,    // a
     Vector,   // {a, b, …}
     Address,  // [a+offset]; with more operands [a+offset, {b, c, …}]
+    Guard,    // A predicate in front of the instruction; the last group.
   };
   Kind kind = Kind::Plain;
   uint32_t first = 0;  // In MachineFunction::operands.

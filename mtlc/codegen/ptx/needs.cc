@@ -11,8 +11,9 @@ using ir::Operation;
 using ir::Value;
 
 // One look at everything: numbers the values, declares the arrays, finds out which pointers take 32
-// bits. False if there is an operation that has to be expanded first.
-bool FunctionLowering::scan() {
+// bits. False if there is an operation that has to be expanded first, which there is not if the
+// function is `legalized`.
+bool FunctionLowering::scan(bool legalized) {
   bool* narrow = narrowPointers_;
   for (int i = 0; i < ir::kSpaceCount; ++i) narrow[i] = false;
   narrow[static_cast<int>(ir::Space::Workgroup)] = true;
@@ -20,6 +21,7 @@ bool FunctionLowering::scan() {
   out_->symbols.emplace_back();  // The launch-sized arena.
   workgroupBytes_ = privateBytes_ = 0;
   needsWarpMask_ = false;
+  transferBarrier_ = 0;
   std::vector<const Operation*> unlowered;
   uint32_t next = 0;
   for (ir::Block* block : layout_.order()) {
@@ -37,17 +39,20 @@ bool FunctionLowering::scan() {
           break;
         case ir::Form::Encode:
         case ir::Form::Decode:
-          if (!targetInfo_.isNative(op)) return false;
-          break;
         case ir::Form::AsyncCopy:
         case ir::Form::AsyncCommit:
         case ir::Form::AsyncWait:
+          if (!legalized) return false;
+          break;
+        case ir::Form::Transfer:
+          if (!legalized) return false;
+          prepareTransfer(op);
+          break;
         case ir::Form::Mma:
         case ir::Form::Epilogue:
           // Those on tiles have tiles for results.
           if (op.resultType().kind() != ir::TypeKind::Tile) unlowered.push_back(&op);
           break;
-        case ir::Form::Transfer:
         case ir::Form::FuncAddr:
         case ir::Form::CallIndirect:
         case ir::Form::Launch:
@@ -294,14 +299,20 @@ void FunctionLowering::needOp(Operation& op) {
       needAll();
       break;
     case Opcode::AsyncCopy:
+      needAddress(op.operand(0));
+      needAddress(op.operand(1));
+      break;
+    case Opcode::TensorTransfer:
+      needTransfer(op);
+      break;
     case Opcode::AsyncCommit:
     case Opcode::AsyncWait:
+      break;
     case Opcode::Encode:
     case Opcode::Decode:
     case Opcode::TensorMma:
     case Opcode::TensorMatmul:
     case Opcode::TensorEpilogue:
-    case Opcode::TensorTransfer:
     case Opcode::FuncAddr:
     case Opcode::CallIndirect:
     case Opcode::Launch:

@@ -25,7 +25,7 @@ TEST(PtxProfileTest, NamedProfiles) {
   EXPECT_EQ(resolve("gb10")->describe(), "sm_121a with PTX 8.8");
   EXPECT_EQ(resolve("portable")->describe(), "sm_75 with PTX 6.4");
   EXPECT_EQ(resolve("compute_75")->describe(), "sm_75 with PTX 6.4");
-  EXPECT_EQ(resolve("sm_90a")->describe(), "sm_90a with PTX 8.0");
+  EXPECT_EQ(resolve("sm_90a")->describe(), "sm_90a with PTX 8.4");
   EXPECT_EQ(resolve("gb10", PtxVersion{9, 0})->describe(), "sm_121a with PTX 9.0");
 }
 

@@ -9,6 +9,7 @@
 #include "absl/container/flat_hash_map.h"
 #include "mtlc/analysis/uniformity.h"
 #include "mtlc/codegen/ptx/asm_printer.h"
+#include "mtlc/codegen/ptx/lower_async.h"
 #include "mtlc/codegen/ptx/lowering.h"
 #include "mtlc/codegen/ptx/tensor_forms.h"
 #include "mtlc/support/version.h"
@@ -202,7 +203,7 @@ class ModuleEmitter {
     if (failed()) return;  // Only look for more errors.
     if (machine_.usesArena && !arenaDeclared_) {
       arenaDeclared_ = true;
-      out_ += "\n.extern .shared .align 32 .b8 ";
+      out_ += "\n.extern .shared .align 128 .b8 ";
       out_ += ptx::kArenaName;
       out_ += "[];\n";
     }
@@ -306,7 +307,19 @@ class PtxTarget : public Target {
 }  // namespace
 
 bool PtxTargetInfo::isNative(const Operation& op) const {
-  if (op.opcode() == Opcode::Encode || op.opcode() == Opcode::Decode) return false;
+  switch (op.form()) {
+    case ir::Form::Encode:
+    case ir::Form::Decode:
+      return false;
+    case ir::Form::AsyncCopy:
+    case ir::Form::AsyncCommit:
+    case ir::Form::AsyncWait:
+      return profile_.has(PtxFeature::CpAsync);
+    case ir::Form::Transfer:
+      return profile_.has(PtxFeature::TensorCopy) && ptx::isTensorCopy(op);
+    default:
+      break;
+  }
   if (!op.info().has(ir::OpTrait::Math)) return true;
   if ((op.fastMath() & ir::kApprox) == 0 || op.resultType() == ir::kF64) return false;
   return op.opcode() != Opcode::Tanh || profile_.has(PtxFeature::TanhApprox);
