@@ -77,9 +77,13 @@ std::optional<std::string> emit(MtlcContext* context, MtlcModule* module, MtlcAr
                              static_cast<uint8_t>(context->ptxMinor)};
     if (std::optional<PtxProfile> profile =
             PtxProfile::resolve(context->ptxTarget, version, diags)) {
-      PtxOptions options{*profile, context->lineInfo != 0};
-      options.tensorTupleBudget = static_cast<unsigned>(context->tupleBudget);
+      transforms::RemarkLog remarks;
+      const PtxOptions options{.profile = *profile,
+                               .lineInfo = context->lineInfo != 0,
+                               .tensorTupleBudget = static_cast<unsigned>(context->tupleBudget),
+                               .remarks = context->explain != 0 ? &remarks : nullptr};
       text = emitPtx(*module->ir, options, diags);
+      showRemarks(transforms::renderHuman(remarks, module->ir->sources()), context->explainFocus);
     }
   }
   if (finish(context, diags, module->ir->sources()) == 0) return std::nullopt;

@@ -6,6 +6,7 @@
 #ifndef MTLC_CODEGEN_TARGET_H_
 #define MTLC_CODEGEN_TARGET_H_
 
+#include <cstdint>
 #include <optional>
 #include <span>
 #include <string>
@@ -17,6 +18,10 @@
 
 namespace mtlc {
 
+namespace transforms {
+class RemarkLog;
+}
+
 // A row of --list-targets or --list-features.
 struct TargetListRow {
   std::string name;
@@ -24,11 +29,12 @@ struct TargetListRow {
 };
 
 struct TargetOptions {
-  std::string arch;                     // One that Target::accepts().
-  std::vector<std::string> attributes;  // As -mattr= gives them: "+ptx88".
-  bool lineInfo = false;                // -g
-  bool tensorReplay = false;            // --tensor-fallback=replay
-  int64_t tensorTupleBudget = 0;        // --tensor-tuple-budget; 0: the architecture's.
+  std::string arch;                          // One that Target::accepts().
+  std::vector<std::string> attributes;       // As -mattr= gives them: "+ptx88".
+  bool lineInfo = false;                     // -g
+  bool tensorReplay = false;                 // --tensor-fallback=replay
+  int64_t tensorTupleBudget = 0;             // --tensor-tuple-budget; 0: the architecture's.
+  transforms::RemarkLog* remarks = nullptr;  // Where the code generator tells its decisions.
 };
 
 class Target {

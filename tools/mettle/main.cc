@@ -126,9 +126,12 @@ void run(Options& o, mtlc::Tool& tool) {
     tool.write(o.output, mtlc::ir::print(*module));
     return;
   }
+  mtlc::transforms::RemarkLog remarks;
+  if (o.explain) o.target.remarks = &remarks;
   if (std::optional<std::string> artefact = target->emit(*module, o.target, diags)) {
     tool.write(o.output, *artefact);
   }
+  printError(renderHuman(remarks, tool.sources()));
 }
 
 }  // namespace

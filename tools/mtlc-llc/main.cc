@@ -9,6 +9,7 @@
 #include "mtlc/analysis/device_verifier.h"
 #include "mtlc/codegen/target.h"
 #include "mtlc/support/tool_main.h"
+#include "mtlc/transforms/remarks.h"
 #include "tools/input/module_input.h"
 #include "tools/targets/all_targets.h"
 #include "tools/targets/target_options.h"
@@ -40,7 +41,7 @@ int main(int argc, char** argv) {
   std::string ptxVersion;
   mtlc::TargetOptions target;
   target.arch = "gb10";
-  bool listTargets = false, listFeatures = false;
+  bool listTargets = false, listFeatures = false, showRemarks = false;
 
   mtlc::Tool tool("mtlc-llc", "[options] FILE",
                   "Compiles an IR module (.mtir, .mtirpb) for a target.");
@@ -49,6 +50,7 @@ int main(int argc, char** argv) {
   options.group("Output");
   options.text("-o,--output", "FILE", &output, "Write to FILE; - is standard output");
   options.flag("-g", &target.lineInfo, "Give source positions to debuggers and profilers");
+  options.flag("--remarks", &showRemarks, "Show what the code generator decided, and why");
   options.group("Target");
   options.text("-march,--march,--gpu-arch", "ARCH", &target.arch,
                "Architecture: sm_NN[a|f], compute_NN, gb10, portable");
@@ -64,6 +66,8 @@ int main(int argc, char** argv) {
   if (files.empty()) return tool.usageError("no input file");
   if (!ptxVersion.empty()) target.attributes.push_back("+ptx" + ptxVersion);
 
+  mtlc::transforms::RemarkLog remarks;
+  if (showRemarks) target.remarks = &remarks;
   mtlc::DiagnosticEngine& diags = tool.diagnostics();
   std::unique_ptr<mtlc::ir::Module> module = mtlc::readModule(tool, files[0]).module;
   if (module != nullptr && mtlc::analysis::verifyForDevice(*module, diags)) {
@@ -73,5 +77,7 @@ int main(int argc, char** argv) {
       }
     }
   }
+  const std::string text = renderHuman(remarks, tool.sources());
+  std::fwrite(text.data(), 1, text.size(), stderr);
   return tool.finish();
 }

@@ -297,10 +297,13 @@ class PtxTarget : public Target {
     }
     std::optional<PtxProfile> profile = PtxProfile::resolve(options.arch, version, diags);
     if (!profile) return std::nullopt;
-    PtxOptions ptx{*profile, options.lineInfo};
-    ptx.tensorReplay = options.tensorReplay;
-    ptx.tensorTupleBudget = static_cast<unsigned>(options.tensorTupleBudget);
-    return emitPtx(module, ptx, diags);
+    return emitPtx(module,
+                   {.profile = *profile,
+                    .lineInfo = options.lineInfo,
+                    .tensorReplay = options.tensorReplay,
+                    .tensorTupleBudget = static_cast<unsigned>(options.tensorTupleBudget),
+                    .remarks = options.remarks},
+                   diags);
   }
 };
 
