@@ -64,6 +64,47 @@ Opnd FunctionLowering::roundToOdd(Opnd rz, Opnd inexact) {
   return emit(MachineOp::Selp, PtxType::F32, RegClass::F32, {odd, rz, inexact});
 }
 
+Opnd FunctionLowering::f64ToOddF32(Opnd a) {
+  Opnd rz = emitCvt(Round::Rz, PtxType::F32, PtxType::F64, RegClass::F32, a);
+  Opnd back = emitCvt(Round::None, PtxType::F64, PtxType::F32, RegClass::F64, rz);
+  return roundToOdd(rz, emitSetp(CmpOp::Neu, PtxType::F64, back, a));
+}
+
+// From f64 by way of f32 rounded to odd, so that the bits are rounded once.
+void FunctionLowering::lowerEncode(Operation& op) {
+  const Value* source = op.operand(0);
+  Opnd x = useReg(source);
+  if (isHalf(source->type())) {
+    x = halfRegToF32(source->type(), x);
+  } else if (source->type() == ir::kF64) {
+    x = f64ToOddF32(x);
+  }
+  const Opnd pair = newReg(RegClass::B16);
+  const bool wide = op.narrow().format == FloatFormat::E5M2;
+  appendGrouped(wide ? "cvt.rn.satfinite.e5m2x2.f32" : "cvt.rn.satfinite.e4m3x2.f32",
+                {result(plain(pair)), plain(x), plain(x)});
+  define(op, emitCvt(Round::None, PtxType::U32, PtxType::U16, RegClass::B32, pair));
+}
+
+// Exact as f16, and so in all types.
+void FunctionLowering::lowerDecode(Operation& op) {
+  Opnd code = useReg(op.operand(0));
+  if (op.narrow().format == FloatFormat::UE4M3) {
+    code = emit(MachineOp::And, PtxType::B32, RegClass::B32, {code, imm(0x7F)});
+  }
+  const Opnd pair = emitCvt(Round::None, PtxType::U16, PtxType::U32, RegClass::B16, code);
+  const Opnd numbers = newReg(RegClass::B32);
+  appendGrouped("cvt.rn.f16x2.e4m3x2", {result(plain(numbers)), plain(pair)});
+  const Opnd half = emitCvt(Round::None, PtxType::U16, PtxType::U32, RegClass::B16, numbers);
+  const Type to = op.resultType();
+  if (to == ir::kF16) return define(op, half);
+  if (to == ir::kF64) {
+    return define(op, emitCvt(Round::None, PtxType::F64, PtxType::F16, RegClass::F64, half));
+  }
+  const Opnd number = halfRegToF32(ir::kF16, half);
+  define(op, to == ir::kF32 ? number : f32ToHalf(to, number, /*exact=*/true));
+}
+
 void FunctionLowering::lowerFConv(Operation& op) {
   const Value* source = op.operand(0);
   Type from = source->type(), to = op.resultType();
@@ -80,10 +121,7 @@ void FunctionLowering::lowerFConv(Operation& op) {
     } else if (profile_.has(PtxFeature::Bf16Cvt)) {
       define(op, emitCvt(Round::Rn, PtxType::BF16, PtxType::F64, RegClass::B16, a));
     } else {
-      Opnd rz = emitCvt(Round::Rz, PtxType::F32, PtxType::F64, RegClass::F32, a);
-      Opnd back = emitCvt(Round::None, PtxType::F64, PtxType::F32, RegClass::F64, rz);
-      Opnd inexact = emitSetp(CmpOp::Neu, PtxType::F64, back, a);
-      define(op, f32ToHalf(to, roundToOdd(rz, inexact), false));
+      define(op, f32ToHalf(to, f64ToOddF32(a), false));
     }
     return;
   }

@@ -584,7 +584,9 @@ void FunctionLowering::lowerOp(Operation& op) {
     case Opcode::TensorTransfer:
       return lowerTransfer(op);
     case Opcode::Encode:
+      return lowerEncode(op);
     case Opcode::Decode:
+      return lowerDecode(op);
     case Opcode::TensorMma:
     case Opcode::TensorMatmul:
     case Opcode::TensorEpilogue:

@@ -113,6 +113,8 @@ class FunctionLowering {
   void lowerFloatToInt(ir::Operation& op, bool isSigned);
   void lowerIntToFloat(ir::Operation& op, bool isSigned);
   void lowerBitcast(ir::Operation& op);
+  void lowerEncode(ir::Operation& op);
+  void lowerDecode(ir::Operation& op);
   // A 16-bit float as f32 (exact), and back with one rounding, or none when `exact`.
   Opnd halfToF32(const ir::Value* v);
   Opnd halfRegToF32(ir::Type type, Opnd half);
@@ -121,6 +123,7 @@ class FunctionLowering {
   // says. A value rounded to odd can be rounded again to a format of at most 22 bits as if it never
   // had been (Boldo and Melquiond, 2008).
   Opnd roundToOdd(Opnd rz, Opnd inexact);
+  Opnd f64ToOddF32(Opnd a);
 
   // Comparisons and selection (lower_select.cc).
   void lowerCompare(ir::Operation& op);

@@ -310,6 +310,8 @@ void FunctionLowering::needOp(Operation& op) {
       break;
     case Opcode::Encode:
     case Opcode::Decode:
+      needAll();
+      break;
     case Opcode::TensorMma:
     case Opcode::TensorMatmul:
     case Opcode::TensorEpilogue:

@@ -11,6 +11,7 @@
 #include "mtlc/codegen/ptx/asm_printer.h"
 #include "mtlc/codegen/ptx/lower_async.h"
 #include "mtlc/codegen/ptx/lowering.h"
+#include "mtlc/codegen/ptx/match.h"
 #include "mtlc/codegen/ptx/tensor_forms.h"
 #include "mtlc/support/version.h"
 #include "mtlc/transforms/tensor_legalize.h"
@@ -313,7 +314,7 @@ bool PtxTargetInfo::isNative(const Operation& op) const {
   switch (op.form()) {
     case ir::Form::Encode:
     case ir::Form::Decode:
-      return false;
+      return profile_.has(PtxFeature::Fp8Cvt) && ptx::isFp8Conversion(op);
     case ir::Form::AsyncCopy:
     case ir::Form::AsyncCommit:
     case ir::Form::AsyncWait:
