@@ -49,6 +49,8 @@ class Target {
   virtual bool accepts(std::string_view arch) const = 0;
   virtual std::vector<TargetListRow> architectures() const = 0;
   virtual std::vector<TargetListRow> features() const = 0;
+  // Which architecture has which feature, as lines of columns; empty if they all have the same.
+  virtual std::string featureTable() const { return {}; }
 
   // The artefact's text or bytes; nullopt after reporting why not. `module` has passed the whole
   // verifier. It may be changed by the legalising passes that the target documents, and stays valid

@@ -11,6 +11,7 @@
 #include "mtlc/ir/builder.h"
 #include "mtlc/support/element_format.h"
 #include "mtlc/transforms/pass.h"
+#include "mtlc/transforms/tensor_legalize_memory.h"
 #include "mtlc/transforms/tensor_native.h"
 #include "mtlc/transforms/tensor_regions.h"
 #include "mtlc/transforms/tensor_replay.h"
@@ -94,7 +95,11 @@ class Legalizer {
     bool ok = true;
     for (ir::Function& f : module_.functions()) ok &= allAllowed(f);
     if (!ok) return false;
-    for (ir::Function& f : module_.functions()) legalize(f);
+    for (ir::Function& f : module_.functions()) {
+      legalize(f);
+      legalizeTransfer(f, target_);
+      legalizeAsync(f, target_);
+    }
     return true;
   }
 

@@ -32,6 +32,13 @@ int list(bool architectures) {
   return mtlc::kExitSuccess;
 }
 
+int listFeatureTables() {
+  for (const mtlc::Target* target : mtlc::registeredTargets()) {
+    std::fputs(target->featureTable().c_str(), stdout);
+  }
+  return mtlc::kExitSuccess;
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -41,7 +48,7 @@ int main(int argc, char** argv) {
   std::string ptxVersion;
   mtlc::TargetOptions target;
   target.arch = "gb10";
-  bool listTargets = false, listFeatures = false, showRemarks = false;
+  bool listTargets = false, listFeatures = false, listTable = false, showRemarks = false;
 
   mtlc::Tool tool("mtlc-llc", "[options] FILE",
                   "Compiles an IR module (.mtir, .mtirpb) for a target.");
@@ -58,10 +65,19 @@ int main(int argc, char** argv) {
   options.text("--ptx-version", "M.m", &ptxVersion, "PTX version, the same as -mattr=+ptxMm");
   mtlc::addTensorOptions(options, &target);
   options.flag("--list-targets", &listTargets, "List the architectures");
-  options.flag("--list-features", &listFeatures, "List the features");
+  options.optionalValue(
+      "--list-features", "table",
+      [&](std::string_view value) {
+        listFeatures = true;
+        listTable = value == "table";
+        if (listTable || value.empty()) return absl::OkStatus();
+        return absl::InvalidArgumentError("the value is 'table' or left out");
+      },
+      "List the features; table: the PTX version with which each architecture has them");
   mtlc::addVersionLines(tool);
   if (std::optional<int> code = tool.start(argc, argv)) return *code;
   if (listTargets) return list(true);
+  if (listTable) return listFeatureTables();
   if (listFeatures) return list(false);
   if (files.empty()) return tool.usageError("no input file");
   if (!ptxVersion.empty()) target.attributes.push_back("+ptx" + ptxVersion);

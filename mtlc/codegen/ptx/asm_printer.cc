@@ -26,7 +26,7 @@ constexpr std::string_view kSpaceNames[] = {"", ".global", ".shared", ".local"};
 constexpr std::string_view kSpecialNames[] = {
     "%tid.x",  "%tid.y",  "%tid.z",    "%ctaid.x",  "%ctaid.y",  "%ctaid.z", "%ntid.x",
     "%ntid.y", "%ntid.z", "%nctaid.x", "%nctaid.y", "%nctaid.z", "%laneid"};
-constexpr std::string_view kOrderNames[] = {"",         ".relaxed", ".acquire",
+constexpr std::string_view kOrderNames[] = {"",         "",         ".relaxed", ".acquire",
                                             ".release", ".acq_rel", ".sc"};
 constexpr std::string_view kScopeNames[] = {".cta", ".gpu", ".sys"};
 constexpr std::string_view kAtomNames[] = {".add", ".min", ".max",  ".and",

@@ -1,8 +1,13 @@
 // Fences, atomics and subgroup operations.
 //
 // A seq_cst access is `fence.sc` and then the acquire form, or the relaxed store (PTX ISA, "Memory
-// Consistency Model"). Subgroup operations are warp instructions over the lanes that exist: the
-// last warp of a workgroup may be partial, and no lane has left early (device verifier, D06).
+// Consistency Model"). Before sm_70 there are no orders: accesses are volatile or atomic, and
+// membar stands where an order needs it. Subgroup operations are warp instructions over the lanes
+// that exist: the last warp of a workgroup may be partial, and no lane has left early (device
+// verifier, D06).
+
+#include <string>
+#include <string_view>
 
 #include "mtlc/codegen/ptx/lowering.h"
 #include "mtlc/codegen/ptx/match.h"
@@ -74,6 +79,11 @@ uint64_t identityOf(CombineKind kind) {
 }  // namespace
 
 void FunctionLowering::emitFence(MemoryOrder order, ir::Scope scope) {
+  if (!profile_.has(PtxFeature::MemoryModel)) {
+    constexpr std::string_view kMembar[] = {"membar.cta", "membar.gl", "membar.sys"};
+    appendGrouped(std::string(kMembar[static_cast<int>(memScope(scope))]), {});
+    return;
+  }
   MachineInst& fence = append(MachineOp::Fence, PtxType::None, Opnd(), {});
   fence.order = order == MemoryOrder::SeqCst ? MemOrder::Sc : MemOrder::AcqRel;
   fence.scope = memScope(scope);
@@ -91,23 +101,35 @@ void FunctionLowering::lowerAtomic(Operation& op) {
                          : address(op.operand(0));
   std::vector<Opnd> values;
   for (unsigned i = 1; i < op.operandCount(); ++i) values.push_back(useReg(op.operand(i)));
-  if (order == MemoryOrder::SeqCst) emitFence(order, attr.scope);
+  const bool hasOrders = profile_.has(PtxFeature::MemoryModel);
+  const bool releases = order == MemoryOrder::Release || order == MemoryOrder::AcqRel;
+  const bool acquires = order == MemoryOrder::Acquire || order == MemoryOrder::AcqRel;
+  if (order == MemoryOrder::SeqCst || (!hasOrders && releases)) emitFence(order, attr.scope);
   auto finish = [&](MachineInst& inst) {
     inst.mod = static_cast<uint8_t>(at.space);
     inst.offset = at.offset;
     inst.order = memOrder(order);
     inst.scope = memScope(attr.scope);
+    if (hasOrders) return;
+    const bool plain = inst.op == MachineOp::Ld || inst.op == MachineOp::St;
+    inst.isVolatile = plain;
+    inst.order = plain ? MemOrder::None : MemOrder::ScopeOnly;
+  };
+  // What follows an access that has no order of its own.
+  auto fenceAfter = [&] {
+    if (!hasOrders && (order == MemoryOrder::SeqCst || acquires)) emitFence(order, attr.scope);
   };
   if (op.form() == ir::Form::AtomicLoad) {
     Opnd dst = newReg(classOf(type));
     finish(append(MachineOp::Ld, bitsType(type), dst, {at.base}));
-    return define(op, dst);
+    define(op, dst);
+    return fenceAfter();
   }
   if (op.form() == ir::Form::AtomicStore) {
     MachineInst& store = append(MachineOp::St, bitsType(type), Opnd(), {at.base, values[0]});
     finish(store);
-    if (order == MemoryOrder::SeqCst) store.order = MemOrder::Relaxed;
-    return;
+    if (order == MemoryOrder::SeqCst && hasOrders) store.order = MemOrder::Relaxed;
+    return fenceAfter();
   }
   const bool wide = type.bits() == 64;
   const PtxType bits = wide ? PtxType::B64 : PtxType::B32;
@@ -165,6 +187,7 @@ void FunctionLowering::lowerAtomic(Operation& op) {
   finish(inst);
   inst.atom = atom;
   if (!reduction) define(op, dst);
+  fenceAfter();
 }
 
 // ---- Subgroups ----

@@ -6,7 +6,6 @@
 #include "mtlc/codegen/ptx/tensor_lowering.h"
 #include "mtlc/transforms/expand_math.h"
 #include "mtlc/transforms/expand_narrow_float.h"
-#include "mtlc/transforms/tensor_legalize_memory.h"
 
 namespace mtlc::ptx {
 
@@ -216,8 +215,6 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
   }
   layout_.compute(function);
   if (!scan(/*legalized=*/false)) {
-    transforms::legalizeTransfer(function, targetInfo_);
-    transforms::legalizeAsync(function, targetInfo_);
     transforms::expandMath(function, &targetInfo_);
     transforms::expandNarrowFloat(function, &targetInfo_);
     out.clear();

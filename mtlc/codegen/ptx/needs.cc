@@ -39,13 +39,14 @@ bool FunctionLowering::scan(bool legalized) {
           break;
         case ir::Form::Encode:
         case ir::Form::Decode:
+          if (!legalized) return false;
+          break;
+        // Legalised, with the module.
         case ir::Form::AsyncCopy:
         case ir::Form::AsyncCommit:
         case ir::Form::AsyncWait:
-          if (!legalized) return false;
           break;
         case ir::Form::Transfer:
-          if (!legalized) return false;
           prepareTransfer(op);
           break;
         case ir::Form::Mma:

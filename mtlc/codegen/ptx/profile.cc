@@ -95,6 +95,12 @@ const PtxFeatureRow& ptxFeature(PtxFeature feature) {
   return kFeatures[static_cast<size_t>(feature)];
 }
 
+std::optional<PtxVersion> leastVersionWith(PtxFeature feature, const PtxTargetRow& target) {
+  const PtxFeatureRow& row = ptxFeature(feature);
+  if (!inTargets(target, row.targets)) return std::nullopt;
+  return std::max(row.version, target.minVersion);
+}
+
 std::vector<const PtxTargetRow*> ptxTargets() {
   std::vector<const PtxTargetRow*> rows;
   for (const PtxTargetRow& row : kTargets) rows.push_back(&row);
@@ -144,9 +150,8 @@ std::optional<PtxProfile> PtxProfile::resolve(std::string_view arch,
   profile.target_ = row;
   profile.version_ = v;
   for (int i = 0; i < kPtxFeatureCount; ++i) {
-    if (v >= kFeatures[i].version && inTargets(*row, kFeatures[i].targets)) {
-      profile.features_ |= uint64_t{1} << i;
-    }
+    const std::optional<PtxVersion> least = leastVersionWith(static_cast<PtxFeature>(i), *row);
+    if (least && v >= *least) profile.features_ |= uint64_t{1} << i;
   }
   return profile;
 }

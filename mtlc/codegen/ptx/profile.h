@@ -54,6 +54,9 @@ struct PtxTargetRow {
 };
 std::vector<const PtxTargetRow*> ptxTargets();
 
+// The least PTX version with which the target has the feature; nullopt if it never has.
+std::optional<PtxVersion> leastVersionWith(PtxFeature feature, const PtxTargetRow& target);
+
 class PtxProfile {
  public:
   // `arch` is sm_NN[a|f], compute_NN[a|f], gb10 (PTX 8.8, sm_121a) or portable (PTX 6.4,

@@ -284,6 +284,23 @@ class PtxTarget : public Target {
     return rows;
   }
 
+  // A row for each feature: the least PTX version with which each target has it.
+  std::string featureTable() const override {
+    std::string text = "feature";
+    for (const PtxTargetRow* target : ptxTargets()) (text += ' ') += target->name;
+    text += '\n';
+    for (int i = 0; i < kPtxFeatureCount; ++i) {
+      const PtxFeature feature = static_cast<PtxFeature>(i);
+      text += ptxFeature(feature).name;
+      for (const PtxTargetRow* target : ptxTargets()) {
+        const std::optional<PtxVersion> least = leastVersionWith(feature, *target);
+        (text += ' ') += least ? toString(*least) : "-";
+      }
+      text += '\n';
+    }
+    return text;
+  }
+
   std::optional<std::string> emit(ir::Module& module, const TargetOptions& options,
                                   DiagnosticEngine& diags) const override {
     std::optional<PtxVersion> version;

@@ -34,6 +34,11 @@ PROBES = {
     "nan-minmax": "min.NaN.f32 %f1, %f2, %f3; max.NaN.f16 %h1, %h2, %h3;",
     "tanh-approx": "tanh.approx.f32 %f1, %f2;",
     "bf16-arith": "add.rn.bf16 %h1, %h2, %h3; setp.lt.bf16 %p1, %h1, %h2;",
+    "fp8-cvt": "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.rn.f16x2.e5m2x2 %r1, %h1;",
+    "memory-model": "fence.sc.gpu; ld.acquire.gpu.global.b32 %r1, [%rd1]; red.release.sys.global.add.u32 [%rd1], %r1;",
+    "cp-async": "cp.async.cg.shared.global [%r1], [%rd1], 16; cp.async.commit_group; cp.async.wait_group 1;",
+    "tensor-copy": "fence.proxy.async; fence.proxy.tensormap::generic.acquire.sys [%rd1], 128; "
+    "cp.async.bulk.tensor.2d.global.shared::cta.tile.bulk_group [%rd1, {%r1, %r2}], [%r3];",
     "redux": "redux.sync.add.u32 %r1, %r2, -1;",
     "bf16-cvt": "cvt.rn.bf16.s32 %h1, %r1; cvt.rn.bf16.f64 %h2, %fd1;",
     "wmma-f16": wmma("row.col", "m16n16k16.f32.f32", "f", 8, 8, 8),
@@ -133,7 +138,7 @@ class Features(mtlc_testing.TestCase):
         with open(path, "w", encoding="utf-8") as file:
             file.write(
                 f".version {version}\n.target {arch}\n.address_size 64\n.visible .entry k() {{\n"
-                ".reg .pred %p<5>; .reg .b16 %h<5>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %fd<5>;\n"
+                ".reg .pred %p<5>; .reg .b16 %h<5>; .reg .b32 %r<9>; .reg .f32 %f<9>; .reg .f64 %fd<5>; .reg .b64 %rd<5>;\n"
                 f"{code}\nret;\n}}\n"
             )
         # ptxas assembles old targets for newer ones, and only those it still knows.
@@ -158,6 +163,25 @@ class Features(mtlc_testing.TestCase):
                     self.assertFalse(self.accepts(NEWEST, below, PROBES[name]), below)
                 if target == "sm_75" and VERSION_BELOW[version]:
                     self.assertFalse(self.accepts(VERSION_BELOW[version], target, PROBES[name]))
+
+    def test_every_target(self) -> None:
+        """Each cell of the table: ptxas takes the instruction with that version, and none of a version that lacks it."""
+        head, *rows = mtlc_testing.run("mtlc-llc", "--list-features=table").stdout.splitlines()
+        targets = head.split()[1:]
+        known = subprocess.run([ptxas(), "--help"], capture_output=True, text=True, check=False).stdout
+        self.assertGreater(len(rows), 20)
+        for row in rows:
+            name, *cells = row.split()
+            if name not in PROBES:
+                continue
+            for target, version in zip(targets, cells, strict=True):
+                if f"'{target}'" not in known:
+                    continue
+                with self.subTest(feature=name, target=target, version=version):
+                    if version == "-":
+                        self.assertFalse(self.accepts("9.0", target, PROBES[name]))
+                    else:
+                        self.assertTrue(self.accepts(version, target, PROBES[name]))
 
 
 if __name__ == "__main__":
