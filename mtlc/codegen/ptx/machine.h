@@ -92,8 +92,8 @@ enum class CmpOp : uint8_t {
 };
 enum class BoolOp : uint8_t { None, And, Or };
 enum class Round : uint8_t { None, Rn, Rz, Rm, Rp, Rni, Rzi, Rmi, Rpi };
-// Memory orders and scopes of PTX, as instructions spell them; None is a plain access, ScopeOnly the
-// relaxed atom and red of targets without a memory model.
+// Memory orders and scopes of PTX, as instructions spell them; None is a plain access, ScopeOnly
+// the relaxed atom and red of targets without a memory model.
 enum class MemOrder : uint8_t { None, ScopeOnly, Relaxed, Acquire, Release, AcqRel, Sc };
 enum class MemScope : uint8_t { Cta, Gpu, Sys };
 enum class AtomOp : uint8_t { Add, Min, Max, And, Or, Xor, Exch, Cas };
