@@ -379,7 +379,7 @@ ELSEWHERE = {
     # Of several work-items together, of memory orders, of tiles: tests of their own. Host operations: the verifier's.
     "fence", "atomic.load", "atomic.store", "atomic.rmw", "atomic.cas",
     "subgroup.local_id", "subgroup.size", "subgroup.broadcast", "subgroup.shuffle", "subgroup.reduce",
-    "subgroup.scan_inclusive", "subgroup.scan_exclusive", "subgroup.ballot", "subgroup.any", "subgroup.all",
+    "subgroup.scan_inclusive", "subgroup.scan_exclusive", "subgroup.ballot", "subgroup.any", "subgroup.all", "subgroup.barrier",
     "async.copy", "async.commit", "async.wait", "encode", "decode",
     "tensor.mma", "tensor.matmul", "tensor.epilogue", "tensor.transfer",
     "tensor.acc.begin", "tensor.acc.mma", "tensor.acc.epilogue", "tensor.acc.commit",

@@ -56,6 +56,26 @@ void addWideKernel(ir::Module& module, int count) {
   b.ret();
 }
 
+// The device verifier refuses host operations in kernels (D07); without it the emitter does.
+TEST_F(PtxTest, HostOperationsAreRefused) {
+  std::unique_ptr<ir::Module> module = parse(R"(module "m"
+func @f() {
+^entry:
+  ret
+}
+kernel @k() {
+^entry:
+  %p = func.addr @f : ptr<generic>
+  call.indirect %p()
+  ret
+}
+)");
+  ASSERT_NE(module, nullptr);
+  EXPECT_EQ(emit(*module, "sm_90"), std::nullopt);
+  ASSERT_EQ(diags_.errorCount(), 2);
+  EXPECT_EQ(diags_.all()[0].id, DiagId::PtxNoLowering);
+}
+
 TEST_F(PtxTest, ParametersThatDoNotFit) {
   ir::Module module(sources_);
   addWideKernel(module, 513);
