@@ -28,9 +28,16 @@ struct TargetListRow {
   std::string description;
 };
 
+enum class FileType : uint8_t {
+  Default,  // Text where the target's artefact is text.
+  Asm,      // Text.
+  Object,   // What a driver loads.
+};
+
 struct TargetOptions {
-  std::string arch;                          // One that Target::accepts().
-  std::vector<std::string> attributes;       // As -mattr= gives them: "+ptx88".
+  std::string arch;                     // One that Target::accepts().
+  std::vector<std::string> attributes;  // As -mattr= gives them: "+ptx88".
+  FileType fileType = FileType::Default;
   bool lineInfo = false;                     // -g
   bool tensorReplay = false;                 // --tensor-fallback=replay
   int64_t tensorTupleBudget = 0;             // --tensor-tuple-budget; 0: the architecture's.

@@ -46,6 +46,7 @@ int main(int argc, char** argv) {
   std::vector<std::string> files;
   std::string output = "-";
   std::string ptxVersion;
+  std::string fileType;
   mtlc::TargetOptions target;
   target.arch = "gb10";
   bool listTargets = false, listFeatures = false, listTable = false, showRemarks = false;
@@ -56,6 +57,8 @@ int main(int argc, char** argv) {
   options.positional("FILE", 0, 1, &files);
   options.group("Output");
   options.text("-o,--output", "FILE", &output, "Write to FILE; - is standard output");
+  options.text("--filetype", "asm|obj", &fileType,
+               "Text, or what a driver loads; default: obj for SPIR-V, asm for PTX");
   options.flag("-g", &target.lineInfo, "Give source positions to debuggers and profilers");
   options.flag("--remarks", &showRemarks, "Show what the code generator decided, and why");
   options.group("Target");
@@ -80,6 +83,11 @@ int main(int argc, char** argv) {
   if (listTable) return listFeatureTables();
   if (listFeatures) return list(false);
   if (files.empty()) return tool.usageError("no input file");
+  if (!fileType.empty() && fileType != "asm" && fileType != "obj") {
+    return tool.usageError("--filetype takes asm or obj");
+  }
+  if (fileType == "asm") target.fileType = mtlc::FileType::Asm;
+  if (fileType == "obj") target.fileType = mtlc::FileType::Object;
   if (!ptxVersion.empty()) target.attributes.push_back("+ptx" + ptxVersion);
 
   mtlc::transforms::RemarkLog remarks;

@@ -37,14 +37,13 @@ mtlc::OptionTable::Apply appendTo(std::vector<ResultRequest>* list, Parse parse)
 int main(int argc, char** argv) {
   mtlc::registerAllTargets();
   mtlc::run::RunOptions run;
-  run.load.target.arch = "gb10";
   std::vector<std::string> files;
   constexpr int64_t kMax = std::numeric_limits<int64_t>::max();
 
   mtlc::Tool tool(
       "mtlc-run", "FILE [options]",
       "Runs one kernel of a Mettle file (.mettle), IR module (.mtir, .mtirpb) or PTX file "
-      "(.ptx) on a device."
+      "(.ptx) or SPIR-V module (.spv) on a device."
       " Results are printed on standard output, faults on standard error.");
   mtlc::OptionTable& options = tool.options();
   options.positional("FILE", 1, 1, &files);
@@ -60,7 +59,8 @@ int main(int argc, char** argv) {
       {{"strict", FpMode::strict}, {"contract", FpMode::contract}, {"fast", FpMode::fast}},
       "What the compiler may change in floating point");
 
-  options.text("--gpu-arch", "ARCH", &run.load.target.arch, "What the simulator's PTX is made for");
+  options.text("--gpu-arch", "ARCH", &run.load.target.arch,
+               "What the device's code is made for: sm_NN …, spirv-…");
   options.flag("-g", &run.load.target.lineInfo,
                "Emit line information; always done for the simulator");
 
@@ -79,8 +79,10 @@ int main(int argc, char** argv) {
 
   options.group("Device");
   options.choice(
-      "--device", &run.device, {{"sim", DeviceKind::sim}, {"interp", DeviceKind::interp}},
-      "PTX on the simulator, which is the default, or the IR on the reference interpreter");
+      "--device", &run.device,
+      {{"sim", DeviceKind::sim}, {"interp", DeviceKind::interp}, {"opencl", DeviceKind::opencl}},
+      "PTX on the simulator, which is the default, the IR on the reference interpreter, or SPIR-V "
+      "on an OpenCL device");
   options.integer("--subgroup-size", "N", &run.subgroupSize, 1, 128,
                   "Work-items in a subgroup; 32 on the simulator");
   options.integer("--threads", "N", &run.threads, 1, 256, "Host threads");

@@ -1,5 +1,6 @@
 #include "tools/mtlc-run/program.h"
 
+#include <cstring>
 #include <optional>
 #include <string_view>
 #include <utility>
@@ -47,6 +48,13 @@ std::optional<DType> dtypeOf(std::string_view type) {
   return std::nullopt;
 }
 
+// Whole words; what is left over at the end makes the module malformed, as one word more.
+std::vector<uint32_t> wordsOf(std::string_view bytes) {
+  std::vector<uint32_t> words((bytes.size() + 3) / 4);
+  if (!bytes.empty()) std::memcpy(words.data(), bytes.data(), bytes.size());
+  return words;
+}
+
 // Adds what the source says and the IR does not.
 void describe(const frontend::KernelSignature& signature, KernelSignature* kernel) {
   for (size_t i = 0; i < kernel->parameters.size() && i < signature.parameters.size(); ++i) {
@@ -65,9 +73,13 @@ bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options
                  Program* program) {
   DiagnosticEngine& diags = tool.diagnostics();
   std::vector<frontend::KernelSignature> signatures;
-  if (path.ends_with(".ptx") || path.ends_with(".mettle")) {
+  if (path.ends_with(".ptx") || path.ends_with(".spv") || path.ends_with(".mettle")) {
     std::optional<FileId> file = tool.load(path);
     if (!file) return false;
+    if (path.ends_with(".spv")) {
+      program->spirv = wordsOf(tool.sources().text(*file));
+      return true;
+    }
     if (path.ends_with(".ptx")) {
       program->ptx = *file;
       return true;
@@ -93,14 +105,20 @@ bool loadProgram(Tool& tool, const std::string& path, const LoadOptions& options
       if (signature.name == kernel.name) describe(signature, &kernel);
     }
   }
-  if (options.wantsPtx) {
-    const Target* target = findTarget(options.target.arch, diags);
-    if (!target) return false;
+  if (options.code != Code::None) {
+    const bool ptx = options.code == Code::Ptx;
     TargetOptions emission = options.target;
+    if (emission.arch.empty()) emission.arch = ptx ? "gb10" : "spirv-opencl2.0";
+    const Target* target = findTarget(emission.arch, diags);
+    if (!target) return false;
     emission.lineInfo = true;  // Reports name the source.
-    std::optional<std::string> text = target->emit(*program->module, emission, diags);
-    if (!text) return false;
-    program->ptx = tool.sources().add(path + ".ptx", *std::move(text));
+    std::optional<std::string> code = target->emit(*program->module, emission, diags);
+    if (!code) return false;
+    if (ptx) {
+      program->ptx = tool.sources().add(path + ".ptx", *std::move(code));
+    } else {
+      program->spirv = wordsOf(*code);
+    }
   }
   return true;
 }

@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "mtlc/support/npy.h"
 #include "tools/mtlc-run/interp_device.h"
+#include "tools/mtlc-run/opencl_device.h"
 #include "tools/mtlc-run/sim_device.h"
 
 namespace mtlc::run {
@@ -105,6 +106,9 @@ std::unique_ptr<Device> makeDevice(Tool& tool, DeviceKind kind, Program* program
     case DeviceKind::sim:
       return makeSimDevice(tool.sources(), program->ptx, tool.diagnostics(),
                            program->module ? nullptr : &program->kernels);
+    case DeviceKind::opencl:
+      return makeOpenClDevice(program->spirv, tool.diagnostics(),
+                              program->module ? nullptr : &program->kernels);
   }
   return nullptr;
 }
@@ -121,8 +125,22 @@ int run(Tool& tool, const RunOptions& options) {
   if (options.device == DeviceKind::interp && (options.weakMemory || options.maxSeconds != 0)) {
     return tool.usageError("--weak-memory and --max-seconds are for --device=sim");
   }
+  if (options.device != DeviceKind::opencl && options.file.ends_with(".spv")) {
+    return tool.usageError("a .spv file runs on --device=opencl");
+  }
+  if (options.device == DeviceKind::opencl && options.file.ends_with(".ptx")) {
+    return tool.usageError("--device=opencl runs .mettle, .mtir and .spv files; use --device=sim");
+  }
+  if (options.device == DeviceKind::opencl &&
+      (options.weakMemory || options.maxSeconds != 0 || !options.trace.empty() ||
+       options.seed != 0 || options.subgroupSize != 32)) {
+    return tool.usageError(
+        "--weak-memory, --max-seconds, --trace, --seed and --subgroup-size are not for "
+        "--device=opencl: the driver decides");
+  }
   LoadOptions load = options.load;
-  load.wantsPtx = options.device == DeviceKind::sim;
+  if (options.device == DeviceKind::sim) load.code = Code::Ptx;
+  if (options.device == DeviceKind::opencl) load.code = Code::Spirv;
   Program program;
   if (!loadProgram(tool, options.file, load, &program)) return tool.finish();
   std::unique_ptr<Device> device = makeDevice(tool, options.device, &program);

@@ -14,7 +14,7 @@
 
 namespace mtlc::run {
 
-enum class DeviceKind : uint8_t { interp, sim };
+enum class DeviceKind : uint8_t { interp, sim, opencl };
 enum class StatsStyle : uint8_t { none, line, json };
 
 struct RunOptions {

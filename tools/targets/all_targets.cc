@@ -1,9 +1,13 @@
 #include "tools/targets/all_targets.h"
 
 #include "mtlc/codegen/ptx/ptx.h"
+#include "mtlc/codegen/spirv/spirv.h"
 
 namespace mtlc {
 
-void registerAllTargets() { registerPtxTarget(); }
+void registerAllTargets() {
+  registerPtxTarget();
+  registerSpirvTarget();
+}
 
 }  // namespace mtlc

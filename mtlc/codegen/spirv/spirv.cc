@@ -1,0 +1,220 @@
+#include "mtlc/codegen/spirv/spirv.h"
+
+#include <algorithm>
+#include <cstring>
+#include <utility>
+
+#include "mtlc/codegen/spirv/legalize.h"
+#include "mtlc/codegen/spirv/lowering.h"
+#include "mtlc/transforms/expand_math.h"
+#include "mtlc/transforms/expand_narrow_float.h"
+#include "spirv-tools/libspirv.hpp"
+
+namespace mtlc {
+
+namespace {
+
+using ir::Function;
+using ir::Opcode;
+using ir::Operation;
+
+// The functions that kernels reach, callees before callers.
+std::vector<Function*> reachable(ir::Module& module) {
+  struct Frame {
+    Function* function;
+    ir::Block* block;
+    Operation* next;
+  };
+  std::vector<Function*> order;
+  absl::flat_hash_set<const Function*> seen;
+  std::vector<Frame> stack;
+  auto open = [&](Function* f) {
+    if (!f->isDeclaration() && seen.insert(f).second) {
+      stack.push_back({f, f->entry(), f->entry()->front()});
+    }
+  };
+  for (Function& kernel : module.functions()) {
+    if (!kernel.isKernel()) continue;
+    open(&kernel);
+    while (!stack.empty()) {
+      Frame& frame = stack.back();
+      while (frame.next == nullptr && frame.block != nullptr) {
+        frame.block = frame.block->next();
+        if (frame.block != nullptr) frame.next = frame.block->front();
+      }
+      if (frame.next == nullptr) {
+        order.push_back(frame.function);
+        stack.pop_back();
+        continue;
+      }
+      Operation& op = *frame.next;
+      frame.next = op.next();
+      if (op.opcode() == Opcode::Call) open(op.callee());
+    }
+  }
+  return order;
+}
+
+class ModuleEmitter {
+ public:
+  ModuleEmitter(ir::Module& module, const SpirvOptions& options, DiagnosticEngine& diags)
+      : module_(module), options_(options), diags_(diags), state_(*options.profile) {
+    state_.lineInfo = options.lineInfo;
+    state_.sources = &module.sources();
+  }
+
+  std::optional<std::vector<uint32_t>> run() {
+    const int errorsBefore = diags_.errorCount();
+    const SpirvTargetInfo target(*options_.profile);
+    transforms::expandNarrowFloat(module_, &target);
+    transforms::expandMath(module_, &target);
+    spirv::legalize(module_, *options_.profile);
+    const std::vector<Function*> functions = reachable(module_);
+    for (Function* f : functions) look(*f);
+    if (diags_.errorCount() > errorsBefore) return std::nullopt;
+
+    spirv::ModuleBuilder& out = state_.out;
+    out.need(spv::Capability::Addresses);
+    out.need(spv::Capability::Kernel);
+    for (Function* f : functions) spirv::FunctionLowering(state_, *f).lower();
+    for (Function* f : functions) finish(*f);
+    return out.finish();
+  }
+
+ private:
+  // What a function does itself and through its callees, which come before it.
+  void look(Function& f) {
+    for (ir::Block& block : f.blocks()) {
+      for (Operation& op : block.ops()) {
+        switch (op.form()) {
+          case ir::Form::AllocDynamic:
+            state_.usesArena.insert(&f);
+            break;
+          case ir::Form::Barrier:
+            state_.hasBarrier.insert(&f);
+            break;
+          case ir::Form::Call:
+            if (state_.usesArena.contains(op.callee())) state_.usesArena.insert(&f);
+            if (state_.hasBarrier.contains(op.callee())) state_.hasBarrier.insert(&f);
+            break;
+          case ir::Form::AsyncCopy:
+          case ir::Form::AsyncCommit:
+          case ir::Form::AsyncWait:
+          case ir::Form::Mma:
+          case ir::Form::Epilogue:
+          case ir::Form::Transfer:
+          case ir::Form::AccCommit:
+          case ir::Form::FuncAddr:
+          case ir::Form::CallIndirect:
+          case ir::Form::Launch:
+            diags_.report(DiagId::SpirvNoLowering, op.loc(),
+                          {op.info().mnemonic, options_.profile->name});
+            break;
+          default:
+            break;
+        }
+      }
+    }
+  }
+
+  // The built-in variables of a function and its callees; entry points name them.
+  void finish(Function& f) {
+    std::vector<spirv::Id> all = state_.builtins[&f];
+    for (ir::Block& block : f.blocks()) {
+      for (Operation& op : block.ops()) {
+        if (op.opcode() != Opcode::Call) continue;
+        for (spirv::Id id : state_.builtins[op.callee()]) {
+          if (std::find(all.begin(), all.end(), id) == all.end()) all.push_back(id);
+        }
+      }
+    }
+    std::sort(all.begin(), all.end());
+    state_.builtins[&f] = all;
+    if (!f.isKernel()) return;
+    const spirv::Id id = state_.functionId(&f);
+    state_.out.entryPoint(id, f.name(), all);
+    state_.out.executionMode(id, spv::ExecutionMode::ContractionOff);
+  }
+
+  ir::Module& module_;
+  const SpirvOptions& options_;
+  DiagnosticEngine& diags_;
+  spirv::ModuleState state_;
+};
+
+class SpirvTarget : public Target {
+ public:
+  std::string_view name() const override { return "spirv"; }
+  std::string_view description() const override { return "SPIR-V for OpenCL"; }
+  bool accepts(std::string_view arch) const override { return arch.starts_with("spirv"); }
+
+  std::vector<TargetListRow> architectures() const override {
+    std::vector<TargetListRow> rows;
+    for (const SpirvProfile& profile : spirvProfiles()) {
+      rows.push_back({std::string(profile.name), std::string(profile.description)});
+    }
+    return rows;
+  }
+  std::vector<TargetListRow> features() const override { return {}; }
+
+  std::optional<std::string> emit(ir::Module& module, const TargetOptions& options,
+                                  DiagnosticEngine& diags) const override {
+    const SpirvProfile* profile = findSpirvProfile(options.arch);
+    if (profile == nullptr) {
+      std::string known = "known:";
+      for (const SpirvProfile& row : spirvProfiles()) (known += ' ') += row.name;
+      diags.report(DiagId::UnknownTarget, {}, {options.arch, known});
+      return std::nullopt;
+    }
+    for (std::string_view attribute : options.attributes) {
+      diags.report(DiagId::SpirvUnknownAttribute, {}, {attribute});
+      return std::nullopt;
+    }
+    std::optional<std::vector<uint32_t>> words =
+        emitSpirv(module, {profile, options.lineInfo, options.tensorReplay}, diags);
+    if (!words) return std::nullopt;
+    if (options.fileType == FileType::Asm) return disassembleSpirv(*words);
+    std::string bytes(words->size() * 4, '\0');
+    std::memcpy(bytes.data(), words->data(), bytes.size());
+    return bytes;
+  }
+};
+
+}  // namespace
+
+bool SpirvTargetInfo::isNative(const Operation& op) const {
+  switch (op.form()) {
+    case ir::Form::Encode:
+    case ir::Form::Decode:
+    case ir::Form::AsyncCopy:
+    case ir::Form::AsyncCommit:
+    case ir::Form::AsyncWait:
+    case ir::Form::Transfer:
+      return false;
+    default:
+      break;
+  }
+  // The functions of OpenCL.std have larger errors than docs/math.md allows.
+  return !op.info().has(ir::OpTrait::Math) || (op.fastMath() & ir::kApprox) != 0;
+}
+
+std::optional<std::vector<uint32_t>> emitSpirv(ir::Module& module, const SpirvOptions& options,
+                                               DiagnosticEngine& diags) {
+  return ModuleEmitter(module, options, diags).run();
+}
+
+std::string disassembleSpirv(const std::vector<uint32_t>& words) {
+  std::string text;
+  const spvtools::SpirvTools tools(SPV_ENV_UNIVERSAL_1_6);
+  const uint32_t options =
+      SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
+  if (!tools.Disassemble(words, &text, options)) text.clear();
+  return text;
+}
+
+void registerSpirvTarget() {
+  static const SpirvTarget target;
+  registerTarget(&target);
+}
+
+}  // namespace mtlc
