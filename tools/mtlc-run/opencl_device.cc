@@ -86,10 +86,10 @@ std::unique_ptr<Device> makeOpenClDevice(const std::vector<uint32_t>& spirv,
           break;  // The launch-sized arena: --shared.
         }
         const bool pointer = param.kind != KernelParam::Kind::Value;
-        signature.parameters.push_back({pointer ? Parameter::Kind::Pointer : Parameter::Kind::Bytes,
-                                        param.bytes,
-                                        param.name.empty() ? absl::StrFormat("%d", i) : param.name,
-                                        absl::StrFormat("%d bytes", param.bytes), std::nullopt});
+        signature.parameters.push_back(
+            {pointer ? Parameter::Kind::Pointer : Parameter::Kind::Bytes, param.bytes,
+             param.name.empty() ? absl::StrFormat("%d", i) : param.name,
+             pointer ? "pointer" : absl::StrFormat("%d bytes", param.bytes), std::nullopt});
       }
     }
   }
