@@ -8,6 +8,7 @@
 #include "mtlc/codegen/spirv/lowering.h"
 #include "mtlc/transforms/expand_math.h"
 #include "mtlc/transforms/expand_narrow_float.h"
+#include "mtlc/transforms/tensor_legalize.h"
 #include "spirv-tools/libspirv.hpp"
 
 namespace mtlc {
@@ -64,14 +65,18 @@ class ModuleEmitter {
   }
 
   std::optional<std::vector<uint32_t>> run() {
-    const int errorsBefore = diags_.errorCount();
     const SpirvTargetInfo target(*options_.profile);
+    std::vector<transforms::TensorDecision> decisions;
+    if (!transforms::tensorLegalize(module_, target,
+                                    {.replay = options_.tensorReplay, .remarks = options_.remarks},
+                                    diags_, decisions)) {
+      return std::nullopt;
+    }
     transforms::expandNarrowFloat(module_, &target);
     transforms::expandMath(module_, &target);
     spirv::legalize(module_, *options_.profile);
     const std::vector<Function*> functions = reachable(module_);
     for (Function* f : functions) look(*f);
-    if (diags_.errorCount() > errorsBefore) return std::nullopt;
 
     spirv::ModuleBuilder& out = state_.out;
     out.need(spv::Capability::Addresses);
@@ -96,19 +101,6 @@ class ModuleEmitter {
           case ir::Form::Call:
             if (state_.usesArena.contains(op.callee())) state_.usesArena.insert(&f);
             if (state_.hasBarrier.contains(op.callee())) state_.hasBarrier.insert(&f);
-            break;
-          case ir::Form::AsyncCopy:
-          case ir::Form::AsyncCommit:
-          case ir::Form::AsyncWait:
-          case ir::Form::Mma:
-          case ir::Form::Epilogue:
-          case ir::Form::Transfer:
-          case ir::Form::AccCommit:
-          case ir::Form::FuncAddr:
-          case ir::Form::CallIndirect:
-          case ir::Form::Launch:
-            diags_.report(DiagId::SpirvNoLowering, op.loc(),
-                          {op.info().mnemonic, options_.profile->name});
             break;
           default:
             break;
@@ -170,8 +162,8 @@ class SpirvTarget : public Target {
       diags.report(DiagId::SpirvUnknownAttribute, {}, {attribute});
       return std::nullopt;
     }
-    std::optional<std::vector<uint32_t>> words =
-        emitSpirv(module, {profile, options.lineInfo, options.tensorReplay}, diags);
+    std::optional<std::vector<uint32_t>> words = emitSpirv(
+        module, {profile, options.lineInfo, options.tensorReplay, options.remarks}, diags);
     if (!words) return std::nullopt;
     if (options.fileType == FileType::Asm) return disassembleSpirv(*words);
     std::string bytes(words->size() * 4, '\0');

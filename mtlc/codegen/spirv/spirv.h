@@ -14,6 +14,7 @@
 #include "mtlc/codegen/target.h"
 #include "mtlc/ir/ir.h"
 #include "mtlc/support/diagnostics.h"
+#include "mtlc/transforms/remarks.h"
 #include "mtlc/transforms/target_info.h"
 
 namespace mtlc {
@@ -23,6 +24,7 @@ struct SpirvOptions {
   bool lineInfo = false;  // OpLine
   // Tensor operations become scalar code; otherwise they are refused, for no profile has any.
   bool tensorReplay = false;
+  transforms::RemarkLog* remarks = nullptr;
 };
 
 // The words of a module with all kernels of `module` and the functions they reach. Equal modules
