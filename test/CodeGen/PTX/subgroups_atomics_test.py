@@ -6,7 +6,7 @@ import numpy as np
 import mtlc_testing
 from mtlc_launch import Out, launch
 
-ARCHITECTURES = ["sm_75", "sm_90"]  # Without and with redux.sync.
+ARCHITECTURES = ["sm_60", "sm_75", "sm_90"]  # Without a memory model; without and with redux.sync.
 BLOCKS = [(1, 1, 1), (7, 1, 1), (32, 1, 1), (33, 1, 1), (5, 3, 2), (64, 2, 1), (100, 1, 1)]
 
 INT_RMW = {

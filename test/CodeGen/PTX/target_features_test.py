@@ -1,0 +1,75 @@
+"""One kernel per feature and target: PTX that has the instruction exactly where the table of features says so, a fallback
+or one diagnostic that names what would have it elsewhere; and ptxas takes all of it."""
+
+import os
+import re
+import subprocess
+
+import mtlc_exec
+import mtlc_testing
+
+TARGETS = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120", "sm_120a", "sm_121a")
+PTXAS = "/usr/local/cuda/bin/ptxas"
+
+MMA = "tensor.mma a=%p, b=%p, c=%q, d=%q "
+# Feature of the table: the kernel's operation, the instruction it stands for, and whether others get something else.
+KERNELS = {
+    "bf16-from-f32": ("%r = fconv %f : f32 to bf16\n  store bf16, %r, %q : ptr<global>", r"cvt\.rn\.bf16\.f32", True),
+    "bf16-cvt": ("%b = fconv %d : f64 to bf16\n  store bf16, %b, %q : ptr<global>", r"cvt\.rn\.bf16\.f64", True),
+    "bf16-arith": ("%b = bitcast %h : i16 to bf16\n  %r = fadd %b, %b : bf16\n  store bf16, %r, %q : ptr<global>", r"add\.rn\.bf16", True),
+    "fp8-cvt": ("%r = encode e4m3 sat %f : f32\n  store i8, %r, %q : ptr<global>", r"cvt\.rn\.satfinite\.e4m3x2", True),
+    "redux": ("%r = subgroup.reduce add %i : i32\n  store i32, %r, %q : ptr<global>", r"redux\.sync\.add", True),
+    "memory-model": ("fence {global} seq_cst device", r"fence\.sc\.gpu", True),
+    "cp-async": (
+        "%w = alloc.workgroup i32[4] : ptr<workgroup>\n  async.copy %w, %p, 4 x i32 transaction 16 cache global\n"
+        "  async.commit\n  async.wait 0", r"cp\.async\.cg", True),
+    "tensor-copy": (
+        "%w = alloc.workgroup i32[64] : ptr<workgroup>\n"
+        "  tensor.transfer dst=%w, src=%p, view=%q, x0=%i {direction=load, element=i32, tile=[64], extent=[512], stride=[4]}",
+        r"cp\.async\.bulk\.tensor", True),
+    "mma-f8": (MMA + "{m16n8k32, a=e4m3, b=e5m2, acc=f32}", r"mma\.sync\S*\.e4m3\.e5m2", False),
+    "mma-f8f6f4": (MMA + "{m16n8k32, a=e3m2, b=e2m3, acc=f32}", r"mma\.sync\S*kind::f8f6f4|mma\.sync\S*kind::mxf8f6f4", False),
+}  # fmt: skip
+
+
+class TargetFeatures(mtlc_exec.TestCase):
+    def test_cells(self) -> None:
+        head, *rows = mtlc_testing.run("mtlc-llc", "--list-features=table").stdout.splitlines()
+        table = {cells[0]: dict(zip(head.split()[1:], cells[1:], strict=True)) for cells in map(str.split, rows)}
+        defaults = dict(re.findall(r"(sm_\w+) .*by default (\S+)", mtlc_testing.run("mtlc-llc", "--list-targets").stdout))
+        for feature, (operation, instruction, has_fallback) in KERNELS.items():
+            source = mtlc_exec.write_source(
+                "k.mtir",
+                'module "m"\nkernel @k(%p: ptr<global>, %q: ptr<global>, %i: i32, %h: i16, %f: f32, %d: f64) {\n'
+                f"^entry:\n  {operation}\n  ret\n}}\n",
+            )
+            for target in TARGETS:
+                least = table[feature][target]
+                # As numbers: 8.10 would come after 8.9.
+                version = max((tuple(map(int, v.split("."))) for v in (least, defaults[target]) if v != "-"))
+                ptx = ".".join(map(str, version))
+                with self.subTest(feature=feature, target=target, least=least):
+                    output = mtlc_testing.scratch("k.ptx")
+                    result = mtlc_testing.run(
+                        "mtlc-llc", source, f"-march={target}", f"--ptx-version={ptx}", "--diagnostics=json", "-o", output
+                    )
+                    if least == "-" and not has_fallback:
+                        self.assertEqual(result.returncode, 1)
+                        errors = result.stderr.splitlines()
+                        self.assertEqual(len(errors), 1, result.stderr)
+                        self.assertIn('"TensorNoForm"', errors[0])
+                        self.assertIn(target, errors[0])
+                        self.assertRegex(errors[0], r"PTX \d\.\d and (sm_\d+ or newer|one of sm_)")
+                        continue
+                    self.assertEqual(result.returncode, 0, result.stderr)
+                    with open(output, encoding="utf-8") as file:
+                        text = file.read()
+                    self.assertEqual(re.search(instruction, text) is not None, least != "-")
+                    self.assertIn(f".target {target}\n", text)
+                    if target != "sm_70" and os.access(PTXAS, os.X_OK):
+                        done = subprocess.run([PTXAS, f"-arch={target}", output, "-o", os.devnull], capture_output=True, text=True, check=False)
+                        self.assertEqual(done.returncode, 0, done.stderr)
+
+
+if __name__ == "__main__":
+    mtlc_testing.main()
