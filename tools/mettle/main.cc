@@ -23,7 +23,7 @@ namespace {
 using mtlc::frontend::FpMode;
 using mtlc::transforms::OptLevel;
 
-enum class Emit { none, ir, rawIr, ptx };
+enum class Emit { none, ir, rawIr, ptx, spirv };
 
 struct Options {
   std::vector<std::string> files;
@@ -44,6 +44,7 @@ void declareOptions(mtlc::OptionTable& table, Options& o) {
   table.positional("FILE", 0, 1, &o.files);
   table.group("Output");
   table.set("--emit-ptx", &o.emit, Emit::ptx, "Write PTX for NVIDIA GPUs");
+  table.set("--emit-spirv", &o.emit, Emit::spirv, "Write a SPIR-V module for OpenCL");
   table.optionalValue(
       "--emit-ir", "raw",
       [&o](std::string_view value) {
@@ -54,13 +55,13 @@ void declareOptions(mtlc::OptionTable& table, Options& o) {
         return absl::OkStatus();
       },
       "Write IR; raw: before passes and device checks");
-  table.text("-o,--output", "FILE", &o.output, "Write to FILE; by default FILE.ptx or FILE.mtir");
+  table.text("-o,--output", "FILE", &o.output, "Write to FILE; by default FILE.ptx, .spv or .mtir");
   table.set("-O", &o.level, OptLevel::O, "Optimise");
   table.set("-O0", &o.level, OptLevel::O0, "Do not optimise (the default)");
   table.flag("-g", &o.target.lineInfo, "Give source positions to debuggers and profilers");
   table.group("Target");
   table.text("--gpu-arch,-march,--march", "ARCH", &o.target.arch,
-             "Architecture: sm_NN[a|f], compute_NN, gb10, portable");
+             "Architecture: sm_NN[a|f], compute_NN, gb10, portable; spirv-opencl2.0 and others");
   table.text("--ptx-version", "M.m", &o.ptxVersion, "PTX version; by default the architecture's");
   addTensorOptions(table, &o.target);
   table.group("Source");
@@ -107,7 +108,7 @@ void run(Options& o, mtlc::Tool& tool) {
   mtlc::DiagnosticEngine& diags = tool.diagnostics();
   // An unknown architecture is worth saying even if the source has errors too.
   const mtlc::Target* target = nullptr;
-  if (o.emit == Emit::ptx) {
+  if (o.emit == Emit::ptx || o.emit == Emit::spirv) {
     target = mtlc::findTarget(o.target.arch, diags);
     if (!target) return;
   }
@@ -139,16 +140,26 @@ void run(Options& o, mtlc::Tool& tool) {
 int main(int argc, char** argv) {
   mtlc::registerAllTargets();
   Options o;
-  o.target.arch = "gb10";
   mtlc::Tool tool("mettle", "[options] FILE", "Compiles the kernels of a Mettle file.");
   declareOptions(tool.options(), o);
   mtlc::addVersionLines(tool);
   if (std::optional<int> code = tool.start(argc, argv)) return *code;
   if (o.files.empty()) return tool.usageError("no input file");
-  if (o.emit == Emit::none) return tool.usageError("say what to write: --emit-ptx or --emit-ir");
+  if (o.emit == Emit::none)
+    return tool.usageError("say what to write: --emit-ptx, --emit-spirv or --emit-ir");
+  const bool spirv = o.emit == Emit::spirv;
+  if (o.target.arch.empty()) o.target.arch = spirv ? "spirv-opencl2.0" : "gb10";
+  if (o.emit == Emit::ptx || spirv) {
+    if (o.target.arch.starts_with("spirv") != spirv) {
+      return tool.usageError("'" + o.target.arch + "' is no architecture of " +
+                             (spirv ? "SPIR-V: --emit-ptx" : "PTX: --emit-spirv") +
+                             " writes code for it");
+    }
+  }
   if (!o.ptxVersion.empty()) o.target.attributes.push_back("+ptx" + o.ptxVersion);
-  if (o.output.empty())
-    o.output = defaultOutput(o.files[0], o.emit == Emit::ptx ? ".ptx" : ".mtir");
+  if (o.output.empty()) {
+    o.output = defaultOutput(o.files[0], o.emit == Emit::ptx ? ".ptx" : spirv ? ".spv" : ".mtir");
+  }
   run(o, tool);
   return tool.finish();
 }
