@@ -182,7 +182,8 @@ class FunctionDecoder {
   bool wmmaInstruction(const Instruction& in, const Form& form);
   bool wmmaMemory(const Instruction& in, const Form& form);
   bool rowMatrix(const Instruction& in, const Form& form);
-  bool fragmentRegisters(const Operand& o, Fragment& f, bool dest, bool constants);
+  bool fragmentRegisters(const Operand& o, Fragment& f, bool dest, bool constants,
+                         bool opaque = false);
   bool scaleOperands(const Operand& data, const Operand& ids, unsigned scales, unsigned threads,
                      ScaleOperands& out);
   uint32_t keepOperand(Ref ref);  // Its place in Program::operandLists.

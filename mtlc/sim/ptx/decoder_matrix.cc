@@ -80,9 +80,16 @@ bool setShape(const Form& f, MatrixSite& s) {
   return false;
 }
 
-// The type that a register of a fragment must have.
-Type registerType(Element e) {
+// The type that a register of a fragment must have. Those of narrow integers in opaque fragments
+// are integers, in others any 32 bits, as ptxas has it.
+Type registerType(Element e, bool opaque) {
   switch (e) {
+    case Element::s8:
+    case Element::u8:
+    case Element::s4:
+    case Element::u4:
+    case Element::b1:
+      return opaque ? Mod::s32 : Mod::b32;
     case Element::f16:
       return Mod::f16x2;
     case Element::bf16:
@@ -146,11 +153,12 @@ Space matrixSpace(const Form& f) {
 }  // namespace
 
 // A vector of the fragment's registers. Constants stand for accumulators only.
-bool FunctionDecoder::fragmentRegisters(const Operand& o, Fragment& f, bool dest, bool constants) {
+bool FunctionDecoder::fragmentRegisters(const Operand& o, Fragment& f, bool dest, bool constants,
+                                        bool opaque) {
   if (o.kind != Operand::Kind::vector || o.elements.size() != f.registers) {
     return error(DiagId::PtxMatrixVector, o.loc, 1, {unsigned{f.registers}});
   }
-  Type type = registerType(f.element);
+  Type type = registerType(f.element, opaque);
   std::vector<Ref> refs;
   for (const Operand& e : o.elements) {
     if (dest && e.kind == Operand::Kind::sink) {
@@ -305,8 +313,10 @@ bool FunctionDecoder::wmmaInstruction(const Instruction& in, const Form& form) {
   s.b = opaqueOf(s, OpaqueOperand::b, e[2]);
   s.c = opaqueOf(s, OpaqueOperand::c, e[3]);
   const std::vector<Operand>& o = in.operands;
-  return fragmentRegisters(o[0], s.d, true, false) && fragmentRegisters(o[1], s.a, false, false) &&
-         fragmentRegisters(o[2], s.b, false, false) && fragmentRegisters(o[3], s.c, false, true) &&
+  return fragmentRegisters(o[0], s.d, true, false, true) &&
+         fragmentRegisters(o[1], s.a, false, false, true) &&
+         fragmentRegisters(o[2], s.b, false, false, true) &&
+         fragmentRegisters(o[3], s.c, false, true, true) &&
          emitMatrix(in, form, std::move(s), Instr{});
 }
 
@@ -334,7 +344,7 @@ bool FunctionDecoder::wmmaMemory(const Instruction& in, const Form& form) {
     return error(DiagId::PtxWrongSpace, o.loc, static_cast<uint32_t>(o.name.size()),
                  {o.name, spaceName(out.space), "global or shared"});
   }
-  if (!fragmentRegisters(in.operands[load ? 0 : 1], f, load, false)) return false;
+  if (!fragmentRegisters(in.operands[load ? 0 : 1], f, load, false, /*opaque=*/true)) return false;
   if (in.operands.size() == 3) {
     auto stride = source(in.operands[2], Mod::u32, false, false, nullptr);
     if (!stride) return false;
