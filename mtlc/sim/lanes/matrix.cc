@@ -38,19 +38,27 @@ template <typename T, typename V>
 MTLC_INLINE void accumulate(const T* a, const T* b, T* d, unsigned rows, unsigned columns,
                             unsigned depth, unsigned aStride, unsigned bStride) {
   constexpr unsigned kWidth = sizeof(V) / sizeof(T), kParts = 8 / kWidth, kRows = 4;
+  // Unrolled, so that the sums stay in registers.
   for (unsigned j = 0; j < columns; j += 8) {
     for (unsigned i = 0; i < rows; i += kRows) {
       V sum[kRows][kParts];
+#pragma GCC unroll 4
       for (unsigned r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
         for (unsigned p = 0; p < kParts; ++p) {
           __builtin_memcpy(&sum[r][p], d + (i + r) * columns + j + p * kWidth, sizeof(V));
         }
       }
       for (unsigned k = 0; k < depth; ++k) {
         V right[kParts];
-        __builtin_memcpy(right, b + k * bStride + j, sizeof right);
+#pragma GCC unroll 2
+        for (unsigned p = 0; p < kParts; ++p) {
+          __builtin_memcpy(&right[p], b + k * bStride + j + p * kWidth, sizeof(V));
+        }
+#pragma GCC unroll 4
         for (unsigned r = 0; r < kRows; ++r) {
           V left = a[(i + r) * aStride + k] - V{};
+#pragma GCC unroll 2
           for (unsigned p = 0; p < kParts; ++p) {
             if constexpr (std::is_same_v<V, Doubles>) {
               sum[r][p] = multiplyAdd(left, right[p], sum[r][p]);
@@ -60,7 +68,9 @@ MTLC_INLINE void accumulate(const T* a, const T* b, T* d, unsigned rows, unsigne
           }
         }
       }
+#pragma GCC unroll 4
       for (unsigned r = 0; r < kRows; ++r) {
+#pragma GCC unroll 2
         for (unsigned p = 0; p < kParts; ++p) {
           __builtin_memcpy(d + (i + r) * columns + j + p * kWidth, &sum[r][p], sizeof(V));
         }
@@ -160,23 +170,31 @@ void gather(Warp& w, const Fragment& f, double* out) {
   switch (f.element) {
     case Element::f16:
     case Element::bf16: {
-      alignas(64) float values[16 * kLanes];
+      // Converted where they lie, many at once, then moved.
+      alignas(64) double values[16 * kLanes];
       alignas(64) u16 halves[16 * kLanes];
       unsigned total = f.registers * 2 * kLanes;
       __builtin_memcpy(halves, raw.words, total * sizeof(u16));
       if (f.element == Element::f16) {
-        for (unsigned i = 0; i < total; ++i) values[i] = halfToFloat(halves[i]);
+        for (unsigned i = 0; i < total; ++i) {
+          values[i] = static_cast<double>(halfToFloat(halves[i]));
+        }
       } else {
-        for (unsigned i = 0; i < total; ++i) values[i] = bhalfToFloat(halves[i]);
+        for (unsigned i = 0; i < total; ++i) {
+          values[i] = static_cast<double>(bhalfToFloat(halves[i]));
+        }
       }
-      for (unsigned i = 0; i < count; ++i) out[i] = static_cast<double>(values[place[i]]);
+      for (unsigned i = 0; i < count; ++i) out[i] = values[place[i]];
       return;
     }
-    case Element::f32:
-      for (unsigned i = 0; i < count; ++i) {
-        out[i] = static_cast<double>(asFloat(raw.words[place[i]]));
+    case Element::f32: {
+      alignas(64) double values[8 * kLanes];
+      for (unsigned i = 0; i < f.registers * kLanes; ++i) {
+        values[i] = static_cast<double>(asFloat(raw.words[i]));
       }
+      for (unsigned i = 0; i < count; ++i) out[i] = values[place[i]];
       return;
+    }
     case Element::tf32:
       // The low 13 bits are no part of the format.
       for (unsigned i = 0; i < count; ++i) {
