@@ -1,5 +1,5 @@
 """One kernel per feature and target: PTX that has the instruction exactly where the table of features says so, a fallback
-or one diagnostic that names what would have it elsewhere; and ptxas takes all of it."""
+or one diagnostic that names what would have it elsewhere; and ptxas takes all of it (BC-42)."""
 
 import os
 import re
@@ -12,10 +12,12 @@ TARGETS = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm
 PTXAS = "/usr/local/cuda/bin/ptxas"
 
 MMA = "tensor.mma a=%p, b=%p, c=%q, d=%q "
-# Feature of the table: the kernel's operation, the instruction it stands for, and whether others get something else.
+# Feature of the table (after # a variant): the kernel's operation, the instruction it stands for, and whether others get something else.
 KERNELS = {
     "bf16-from-f32": ("%r = fconv %f : f32 to bf16\n  store bf16, %r, %q : ptr<global>", r"cvt\.rn\.bf16\.f32", True),
     "bf16-cvt": ("%b = fconv %d : f64 to bf16\n  store bf16, %b, %q : ptr<global>", r"cvt\.rn\.bf16\.f64", True),
+    "bf16-from-f32#i8": ("%n = trunc %i : i32 to i8\n  %b = sitof %n : i8 to bf16\n  store bf16, %b, %q : ptr<global>", r"cvt\.rn\.bf16\.f32", True),
+    "bf16-from-f32#f16": ("%b0 = bitcast %h : i16 to f16\n  %b = fconv %b0 : f16 to bf16\n  store bf16, %b, %q : ptr<global>", r"cvt\.rn\.bf16\.f32", True),
     "bf16-arith": ("%b = bitcast %h : i16 to bf16\n  %r = fadd %b, %b : bf16\n  store bf16, %r, %q : ptr<global>", r"add\.rn\.bf16", True),
     "fp8-cvt": ("%r = encode e4m3 sat %f : f32\n  store i8, %r, %q : ptr<global>", r"cvt\.rn\.satfinite\.e4m3x2", True),
     "redux": ("%r = subgroup.reduce add %i : i32\n  store i32, %r, %q : ptr<global>", r"redux\.sync\.add", True),
@@ -27,6 +29,17 @@ KERNELS = {
         "%w = alloc.workgroup i32[64] : ptr<workgroup>\n"
         "  tensor.transfer dst=%w, src=%p, view=%q, x0=%i {direction=load, element=i32, tile=[64], extent=[512], stride=[4]}",
         r"cp\.async\.bulk\.tensor", True),
+    "wmma-f16": (MMA + "{m16n16k16, a=f16, acc=f32}", r"wmma\.mma\S*m16n16k16\.f32\.f32", False),
+    "wmma-bf16": (MMA + "{m16n16k16, a=bf16, acc=f32}", r"wmma\.mma\S*\.bf16\.bf16", False),
+    "mma-m8": (
+        "%w = alloc.workgroup f16[512] : ptr<workgroup>\n  tensor.mma a=%w, b=%w, c=%q, d=%q {m16n16k16, a=f16, acc=f32}",
+        r"ldmatrix", True),
+    "mma-sparse": (
+        "tensor.mma a=%p, b=%p, c=%q, d=%q, metadata=%p {m16n8k16, a=f16, acc=f32, sparsity=structured_2_to_4}",
+        r"mma\.sp", False),
+    "mma-block-scale": (
+        "tensor.mma a=%p, b=%p, c=%q, d=%q, scale_a=%p, scale_b=%p {m16n8k32, a=e4m3, b=e2m1, acc=f32, scale_a=block32, scale_b=block32}",
+        r"kind::mxf8f6f4\S*block_scale", False),
     "mma-f8": (MMA + "{m16n8k32, a=e4m3, b=e5m2, acc=f32}", r"mma\.sync\S*\.e4m3\.e5m2", False),
     "mma-f8f6f4": (MMA + "{m16n8k32, a=e3m2, b=e2m3, acc=f32}", r"mma\.sync\S*kind::f8f6f4|mma\.sync\S*kind::mxf8f6f4", False),
 }  # fmt: skip
@@ -37,7 +50,8 @@ class TargetFeatures(mtlc_exec.TestCase):
         head, *rows = mtlc_testing.run("mtlc-llc", "--list-features=table").stdout.splitlines()
         table = {cells[0]: dict(zip(head.split()[1:], cells[1:], strict=True)) for cells in map(str.split, rows)}
         defaults = dict(re.findall(r"(sm_\w+) .*by default (\S+)", mtlc_testing.run("mtlc-llc", "--list-targets").stdout))
-        for feature, (operation, instruction, has_fallback) in KERNELS.items():
+        for name, (operation, instruction, has_fallback) in KERNELS.items():
+            feature = name.split("#")[0]
             source = mtlc_exec.write_source(
                 "k.mtir",
                 'module "m"\nkernel @k(%p: ptr<global>, %q: ptr<global>, %i: i32, %h: i16, %f: f32, %d: f64) {\n'
@@ -48,7 +62,7 @@ class TargetFeatures(mtlc_exec.TestCase):
                 # As numbers: 8.10 would come after 8.9.
                 version = max((tuple(map(int, v.split("."))) for v in (least, defaults[target]) if v != "-"))
                 ptx = ".".join(map(str, version))
-                with self.subTest(feature=feature, target=target, least=least):
+                with self.subTest(kernel=name, target=target, least=least):
                     output = mtlc_testing.scratch("k.ptx")
                     result = mtlc_testing.run(
                         "mtlc-llc", source, f"-march={target}", f"--ptx-version={ptx}", "--diagnostics=json", "-o", output
