@@ -148,7 +148,7 @@ double peakMegabytes(const std::string& folder, std::string_view name, uint32_t 
 }
 
 int run(int argc, char** argv) {
-  std::string folder = std::string(argv[0]).substr(0, std::string(argv[0]).rfind('/'));
+  std::string folder = std::string(argv[0]) + ".runfiles/mtlc/benchmarks";
   std::string_view only;
   std::string_view setting;
   int repeat = 5;
