@@ -420,6 +420,29 @@ uint64_t randomBits(Type type, std::mt19937_64& random) {
   return (corners[random() % std::size(corners)] ^ (random() % 3 == 0 ? sign : 0)) & mask;
 }
 
+void canonicaliseNans(ir::Module& module) {
+  ir::Builder b(module);
+  for (ir::Function& f : module.functions()) {
+    for (ir::Block& block : f.blocks()) {
+      for (ir::Operation& op : block.ops()) {
+        const bool seen =
+            op.opcode() == Opcode::Bitcast ||
+            (op.opcode() == Opcode::Store && op.operand(1)->type().space() == ir::Space::Global);
+        Value* value = seen ? op.operand(0) : nullptr;
+        if (value == nullptr || !value->type().isFloat()) continue;
+        const Type type = value->type();
+        const uint64_t nan = type == ir::kF16    ? 0x7E00
+                             : type == ir::kBF16 ? 0x7FC0
+                             : type == ir::kF32  ? 0x7FC00000
+                                                 : uint64_t{0x7FF8} << 48;
+        b.setInsertBefore(&op);
+        Value* isNan = b.compare(Opcode::FCmpUno, value, value);
+        op.setOperand(0, b.select(isNan, b.constBits(type, nan), value));
+      }
+    }
+  }
+}
+
 void generateModule(ir::Module& module, uint64_t seed) {
   std::mt19937_64 random(seed);
   std::vector<ir::Function*> helpers;

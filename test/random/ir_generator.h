@@ -25,6 +25,10 @@ inline constexpr uint32_t kCellsPerThread = 64;
 // kernel @k(in: ptr<global>, out: ptr<global>, scalars…) and some helpers, into an empty module.
 void generateModule(ir::Module& module, uint64_t seed);
 
+// Which payload a NaN has is left open by docs/ir.md: makes every NaN the same one before its bits
+// can be seen, in bitcasts and in global memory. For comparisons with other devices.
+void canonicaliseNans(ir::Module& module);
+
 // The bits of a value of the type, often a corner: 0, 1, -1, the extremes, the width; NaNs,
 // infinities, subnormals.
 uint64_t randomBits(ir::Type type, std::mt19937_64& random);

@@ -140,25 +140,38 @@ Id FunctionLowering::floatOp(Operation& op) {
       result = ext(OpenCLLIB::Sqrt, computed, {a});
       break;
     case Opcode::FFloor:
-      result = ext(OpenCLLIB::Floor, computed, {a});
+      result = roundToIntegral(computed, half ? 32 : bits, OpenCLLIB::Floor, a);
       break;
     case Opcode::FCeil:
-      result = ext(OpenCLLIB::Ceil, computed, {a});
+      result = roundToIntegral(computed, half ? 32 : bits, OpenCLLIB::Ceil, a);
       break;
     case Opcode::FTrunc:
-      result = ext(OpenCLLIB::Trunc, computed, {a});
+      result = roundToIntegral(computed, half ? 32 : bits, OpenCLLIB::Trunc, a);
       break;
     case Opcode::FRound:
-      result = ext(OpenCLLIB::Round, computed, {a});
+      result = roundToIntegral(computed, half ? 32 : bits, OpenCLLIB::Round, a);
       break;
     case Opcode::FRoundEven:
-      result = ext(OpenCLLIB::Rint, computed, {a});
+      result = roundToIntegral(computed, half ? 32 : bits, OpenCLLIB::Rint, a);
       break;
     default:
       result = floatMinMax(computed, half ? 32 : bits, op.opcode(), a, b);
       break;
   }
   return half ? narrow(type, result) : result;
+}
+
+// The functions of OpenCL.std are exact, but PoCL's convert to integers in between: of a constant
+// that does not fit, such as infinity, LLVM makes an undefined branch there, and drops the kernel.
+// So they get numbers that can have a fraction; the others are their own result, NaN made quiet.
+Id FunctionLowering::roundToIntegral(Id type, unsigned bits, uint32_t function, Id a) {
+  const Id zero = out_.floatConstant(bits, 0);
+  const uint64_t limit = bits == 32 ? uint64_t{0x4B000000} : uint64_t{0x433} << 52;  // 2^23, 2^52
+  const Id magnitude = ext(OpenCLLIB::Fabs, type, {a});
+  const Id small =
+      emit(spv::Op::OpFOrdLessThan, boolType(), {magnitude, out_.floatConstant(bits, limit)});
+  const Id rounded = ext(function, type, {choose(type, small, a, zero)});
+  return choose(type, small, rounded, emit(spv::Op::OpFAdd, type, {a, zero}));
 }
 
 // OpenCL leaves the order of zeros open, and which NaN counts: comparisons decide here.

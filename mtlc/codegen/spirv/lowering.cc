@@ -147,7 +147,9 @@ void FunctionLowering::lower() {
     if (barrier || function_.inlineHint == ir::InlineHint::Always ||
         function_.inlineHint == ir::InlineHint::Inline) {
       control = spv::FunctionControlMask::Inline;
-    } else if (function_.inlineHint == ir::InlineHint::Never) {
+    } else if (function_.inlineHint == ir::InlineHint::Never &&
+               !state_.usesPosition.contains(&function_)) {
+      // PoCL knows the position in functions that it inlines only, and cannot load others.
       control = spv::FunctionControlMask::DontInline;
     }
   }

@@ -34,8 +34,11 @@ struct ModuleState {
   // Functions that use the launch-sized arena, themselves or through a call: it is their last
   // parameter.
   absl::flat_hash_set<const ir::Function*> usesArena;
-  // Functions with a barrier in them or below: implementations inline them, and must.
+  // Functions with a barrier in them or below; inlined before, unless that would make a function
+  // far too large.
   absl::flat_hash_set<const ir::Function*> hasBarrier;
+  // Functions that ask for a position in the launch, themselves or below.
+  absl::flat_hash_set<const ir::Function*> usesPosition;
 
   // Built-in variables that a function reads itself, each once.
   absl::flat_hash_map<const ir::Function*, std::vector<Id>> builtins;
@@ -80,6 +83,7 @@ class FunctionLowering {
 
   // ---- Floats (lower_float.cc) ----
   Id floatOp(ir::Operation& op);
+  Id roundToIntegral(Id type, unsigned bits, uint32_t function, Id a);
   Id floatMinMax(Id type, unsigned bits, ir::Opcode opcode, Id a, Id b);
   Id halfFma(ir::Operation& op);
   Id mathFunction(ir::Operation& op);

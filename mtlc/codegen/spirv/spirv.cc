@@ -8,6 +8,7 @@
 #include "mtlc/codegen/spirv/lowering.h"
 #include "mtlc/transforms/expand_math.h"
 #include "mtlc/transforms/expand_narrow_float.h"
+#include "mtlc/transforms/pass.h"
 #include "mtlc/transforms/tensor_legalize.h"
 #include "spirv-tools/libspirv.hpp"
 
@@ -75,8 +76,16 @@ class ModuleEmitter {
     transforms::expandNarrowFloat(module_, &target);
     transforms::expandMath(module_, &target);
     spirv::legalize(module_, *options_.profile);
+    inlineBarriers();
     const std::vector<Function*> functions = reachable(module_);
-    for (Function* f : functions) look(*f);
+    const transforms::PassInvocation reducible{transforms::PassId::MakeReducible,
+                                               {{transforms::OptionId::ReducibleOpaque, 1}}};
+    transforms::PassContext context;
+    context.setInvocation(&reducible);
+    for (Function* f : functions) {
+      transforms::runMakeReducible(*f, context);
+      look(*f);
+    }
 
     spirv::ModuleBuilder& out = state_.out;
     out.need(spv::Capability::Addresses);
@@ -87,6 +96,29 @@ class ModuleEmitter {
   }
 
  private:
+  // Implementations that run a workgroup as loops over its work-items, as PoCL does, take barriers
+  // in the kernel's own body only.
+  void inlineBarriers() {
+    absl::flat_hash_set<const Function*> barriers;
+    for (Function* f : reachable(module_)) {
+      for (ir::Block& block : f->blocks()) {
+        for (Operation& op : block.ops()) {
+          if (op.form() == ir::Form::Barrier ||
+              (op.opcode() == Opcode::Call && barriers.contains(op.callee()))) {
+            barriers.insert(f);
+          }
+        }
+      }
+      if (!f->isKernel() && barriers.contains(f)) f->inlineHint = ir::InlineHint::Always;
+    }
+    if (barriers.empty()) return;
+    const transforms::PassInvocation always{transforms::PassId::Inline,
+                                            {{transforms::OptionId::InlineOnlyAlways, 1}}};
+    transforms::PassContext context(options_.remarks);
+    context.setInvocation(&always);
+    transforms::runInline(module_, context);
+  }
+
   // What a function does itself and through its callees, which come before it.
   void look(Function& f) {
     for (ir::Block& block : f.blocks()) {
@@ -98,9 +130,13 @@ class ModuleEmitter {
           case ir::Form::Barrier:
             state_.hasBarrier.insert(&f);
             break;
+          case ir::Form::GpuIndex:
+            state_.usesPosition.insert(&f);
+            break;
           case ir::Form::Call:
             if (state_.usesArena.contains(op.callee())) state_.usesArena.insert(&f);
             if (state_.hasBarrier.contains(op.callee())) state_.hasBarrier.insert(&f);
+            if (state_.usesPosition.contains(op.callee())) state_.usesPosition.insert(&f);
             break;
           default:
             break;
