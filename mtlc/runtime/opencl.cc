@@ -13,6 +13,7 @@
 
 #include "absl/container/flat_hash_map.h"
 #include "absl/strings/str_format.h"
+#include "mtlc/runtime/spir_route.h"
 
 #define CL_TARGET_OPENCL_VERSION 300
 #define CL_USE_DEPRECATED_OPENCL_1_2_APIS
@@ -199,7 +200,9 @@ class Device final : public OpenClDevice {
       program = api_.clCreateProgramWithIL(context_, spirv.data(), spirv.size_bytes(), &code);
       if (program == nullptr) return failure("clCreateProgramWithIL", code);
     } else {
-      absl::StatusOr<std::string> bitcode = translate(translator_, spirv);
+      absl::StatusOr<std::vector<uint32_t>> adapted = adaptForSpir(spirv);
+      if (!adapted.ok()) return adapted.status();
+      absl::StatusOr<std::string> bitcode = translate(translator_, *adapted);
       if (!bitcode.ok()) return bitcode.status();
       const auto* bytes = reinterpret_cast<const unsigned char*>(bitcode->data());
       const size_t size = bitcode->size();

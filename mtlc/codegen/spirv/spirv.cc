@@ -4,6 +4,7 @@
 #include <cstring>
 #include <utility>
 
+#include "mtlc/codegen/spirv/barrier_states.h"
 #include "mtlc/codegen/spirv/legalize.h"
 #include "mtlc/codegen/spirv/lowering.h"
 #include "mtlc/transforms/expand_math.h"
@@ -83,6 +84,7 @@ class ModuleEmitter {
     transforms::PassContext context;
     context.setInvocation(&reducible);
     for (Function* f : functions) {
+      if (f->isKernel()) spirv::makeBarrierStates(*f);
       transforms::runMakeReducible(*f, context);
       look(*f);
     }

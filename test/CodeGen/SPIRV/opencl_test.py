@@ -183,6 +183,25 @@ class OpenCl(mtlc_exec.TestCase):
                 self.assertEqual(int(done[wide][0]), 7 + int(x.sum(dtype=np.uint64)))
                 self.assertEqual(float(done[f][0]), 3 * n * 0.5)
 
+    def test_fences_and_generic_atomics(self):
+        """PoCL has no function for either by SPIR's names: the runtime calls others (mtlc/runtime/spir_route.h)."""
+        source = mtlc_exec.write_source("f.mettle", FENCES)
+        n, groups = 64, 3
+        for device in ("interp", "opencl"):
+            with self.subTest(device=device):
+                total = mtlc_exec.InOut(np.zeros(4, np.uint32))
+                wide, out = mtlc_exec.InOut(np.zeros(2, np.uint64)), mtlc_exec.Output(np.uint32, (groups, 4))
+                done = self.launch(source, "fences", [total, wide, out], grid=groups, block=n, device=device)
+                np.testing.assert_array_equal(done[total], [3 * groups * n // 2, n - 2, 77, 5])
+                np.testing.assert_array_equal(done[out], np.tile([3 * n // 2, n - 1, 77, 5], (groups, 1)))
+                np.testing.assert_array_equal(done[wide], [groups * n << 33, 0])
+        for order in ("acquire", "release", "acq_rel", "seq_cst"):
+            with self.subTest(order=order):
+                path = mtlc_exec.write_source("m.mettle", MESSAGE.replace("ORDER", order))
+                out, flag = mtlc_exec.InOut(np.zeros(4, np.uint32)), mtlc_exec.InOut(np.zeros(1, np.uint32))
+                done = self.launch(path, "message", [out, flag], grid=4, block=1, device="opencl")
+                np.testing.assert_array_equal(np.sort(done[out]), [1, 2, 3, 4])
+
     def test_arguments_are_checked(self):
         source = mtlc_exec.write_source("k.mtir", KERNELS)
         llc = mtlc_testing.run("mtlc-llc", "-march=spirv-opencl2.0", source, "-o", mtlc_testing.scratch("k.spv"))
@@ -202,6 +221,40 @@ class OpenCl(mtlc_exec.TestCase):
         self.assertEqual(done.returncode, 1)
         self.assertIn("SPIR-V", done.stderr)  # DIAG: OpenClUnusable
 
+
+FENCES = """
+fn bump(p: uint32*, v: uint32) -> uint32 { return atomic_fetch_add(p, 0, v) }
+kernel fences(total: uint32*, wide: uint64*, out: uint32*) {
+  workgroup var s: uint32[4]
+  var t: int32 = thread.x
+  if (t < 4) { s[t] = 0 }
+  barrier()
+  var p: uint32* = total
+  if ((t & 1) != 0) { p = s }
+  fence()
+  fence(workgroup, acquire)
+  fence(global, release, scope: system)
+  fence(workgroup, global, acq_rel, scope: workgroup)
+  bump(p, 3)
+  atomic_fetch_max(p, 1, (uint32)t)
+  atomic_exchange(p, 2, 77)
+  atomic_compare_exchange(p, 3, 0, 5)
+  var q: uint64* = wide
+  if (total == 0) { q = (uint64*)p }
+  atomic_fetch_add(q, 0, (uint64)1 << 33)
+  barrier()
+  if (t < 4) { out[block.x * 4 + t] = s[t] }
+}
+"""
+
+MESSAGE = """
+kernel message(out: uint32*, flag: uint32*) {
+  fence(ORDER)
+  var seen: uint32 = atomic_fetch_add(flag, 0, 1, order: relaxed)
+  fence(ORDER)
+  out[seen] = seen + 1
+}
+"""
 
 KERNELS = """module "m"
 
