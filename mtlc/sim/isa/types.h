@@ -16,7 +16,7 @@ enum class Mod : uint16_t {
   none,
 #define SIM_TYPE(name, bits, cls) name,
 #include "mtlc/sim/isa/types.def"
-  lastType = e5m2x2,
+  lastType = ue8m0x2,
 #define SIM_MOD(id, spelling) id,
 #include "mtlc/sim/isa/modifiers.def"
   count

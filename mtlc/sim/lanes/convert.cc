@@ -468,63 +468,112 @@ void pairFromFloats(const Instr& in, Warp& w, LaneMask mask) {
   });
 }
 
-MTLC_INLINE u32 toByteFloat(double x, const Format& f, bool relu) {
+// How two codes of a packed format lie in a register; the sign is the highest bit of a code.
+struct Packed {
+  Format format;
+  unsigned signBit;
+  unsigned upper;  // Where the code of the first source begins.
+  u32 firstNan;    // Of the codes without sign.
+};
+constexpr u32 kNoNan = 0x100;
+constexpr Packed kE4m3x2{kE4m3, 7, 8, 0x7f};
+constexpr Packed kE5m2x2{kE5m2, 7, 8, 0x7d};
+constexpr Packed kE2m1x2{kE2m1, 3, 4, kNoNan};
+constexpr Packed kE2m3x2{kE2m3, 5, 8, kNoNan};
+constexpr Packed kE3m2x2{kE3m2, 5, 8, kNoNan};
+
+template <const Packed& kTo>
+MTLC_INLINE u32 toCode(double x, bool relu) {
   if (relu && x <= 0) x = 0;
-  return roundToFormat(x, f, Round::nearest, true, 7);
+  return roundToFormat(x, kTo.format, Round::nearest, true, kTo.signBit);
 }
 
-template <bool kWideExponent>
-void bytesFromFloats(const Instr& in, Warp& w, LaneMask mask) {
+template <const Packed& kTo>
+void codesFromFloats(const Instr& in, Warp& w, LaneMask mask) {
   const u32* a = column32(w, in.src[0]);
   const u32* b = column32(w, in.src[1]);
-  const Format& f = kWideExponent ? kE5m2 : kE4m3;
   bool relu = (in.imm & kReluBit) != 0;
   intoColumn(column32(w, in.dst), mask, [&](u32* d) {
     for (unsigned i = 0; i < kLanes; ++i) {
-      d[i] = toByteFloat(asFloat(a[i]), f, relu) << 8 | toByteFloat(asFloat(b[i]), f, relu);
+      d[i] = toCode<kTo>(asFloat(a[i]), relu) << kTo.upper | toCode<kTo>(asFloat(b[i]), relu);
     }
   });
 }
 
-template <bool kWideExponent>
-void bytesFromHalves(const Instr& in, Warp& w, LaneMask mask) {
+template <const Packed& kTo>
+void codesFromHalves(const Instr& in, Warp& w, LaneMask mask) {
   const u32* a = column32(w, in.src[0]);
-  const Format& f = kWideExponent ? kE5m2 : kE4m3;
   bool relu = (in.imm & kReluBit) != 0;
   intoColumn(column32(w, in.dst), mask, [&](u32* d) {
     for (unsigned i = 0; i < kLanes; ++i) {
-      d[i] = toByteFloat(halfToFloat(static_cast<u16>(a[i] >> 16)), f, relu) << 8 |
-             toByteFloat(halfToFloat(static_cast<u16>(a[i])), f, relu);
+      d[i] = toCode<kTo>(halfToFloat(static_cast<u16>(a[i] >> 16)), relu) << kTo.upper |
+             toCode<kTo>(halfToFloat(static_cast<u16>(a[i])), relu);
     }
   });
 }
 
-// e5m2 is the upper byte of a half; e4m3 has the bias 7, no infinity and one NaN.
-template <bool kWideExponent>
-MTLC_INLINE u16 byteToHalf(u32 byte, bool relu) {
-  u16 h;
-  if (kWideExponent) {
-    h = static_cast<u16>(byte << 8);
-  } else {
-    u32 magnitudeBits = byte & 0x7f;
-    h = static_cast<u16>(magnitudeBits == 0x7f
-                             ? 0x7fff
-                             : toHalf(halfToFloat(static_cast<u16>(magnitudeBits << 7)) * 256.0));
-    if (magnitudeBits != 0x7f) h |= static_cast<u16>((byte & 0x80) << 8);
-  }
-  if ((h & 0x7fff) > 0x7c00) return 0x7fff;
+// With exponent and mantissa in the places that they have in a half, the number is too small by
+// the difference of the biases. Bits above the sign do not count.
+template <const Packed& kFrom>
+MTLC_INLINE u16 codeToHalf(u32 code, bool relu) {
+  constexpr const Format& f = kFrom.format;
+  constexpr double kScale = static_cast<double>(u32{1} << (kHalf.bias - f.bias));
+  u32 magnitudeBits = code & ((u32{1} << kFrom.signBit) - 1);
+  if (magnitudeBits >= kFrom.firstNan) return 0x7fff;
+  u16 h = static_cast<u16>(magnitudeBits << (kHalf.mantissa - f.mantissa));
+  if (f.bias != kHalf.bias) h = toHalf(halfToFloat(h) * kScale);
+  h |= static_cast<u16>((code >> kFrom.signBit & 1) << 15);
   return relu && (h & 0x8000) != 0 ? 0 : h;
 }
 
-template <bool kWideExponent>
-void halvesFromBytes(const Instr& in, Warp& w, LaneMask mask) {
+template <const Packed& kFrom>
+void halvesFromCodes(const Instr& in, Warp& w, LaneMask mask) {
   const u32* a = column32(w, in.src[0]);
   bool relu = (in.imm & kReluBit) != 0;
   intoColumn(column32(w, in.dst), mask, [&](u32* d) {
     for (unsigned i = 0; i < kLanes; ++i) {
-      u32 lo = byteToHalf<kWideExponent>(a[i] & 0xff, relu);
-      u32 hi = byteToHalf<kWideExponent>(a[i] >> 8 & 0xff, relu);
+      u32 lo = codeToHalf<kFrom>(a[i], relu), hi = codeToHalf<kFrom>(a[i] >> kFrom.upper, relu);
       d[i] = hi << 16 | lo;
+    }
+  });
+}
+
+// The power of two next to |x|, toward zero or up, as an exponent with the bias 127; what is less
+// than the smallest becomes the smallest. The sign does not count.
+MTLC_INLINE u32 toScale(u32 bits, bool up, bool finite) {
+  u32 magnitudeBits = bits & 0x7fffffffu;
+  if (magnitudeBits > 0x7f800000u) return 0xff;
+  u32 code = magnitudeBits >> 23;
+  u32 rest = magnitudeBits & 0x7fffffu;
+  // The smallest is half of the smallest normal number.
+  if (up && rest > (code == 0 ? 0x400000u : 0)) ++code;
+  return finite && code > 254 ? 254 : code;
+}
+
+template <bool kPairOfFloats>
+void scalesFrom(const Instr& in, Warp& w, LaneMask mask) {
+  const u32* a = column32(w, in.src[0]);
+  const u32* b = kPairOfFloats ? column32(w, in.src[1]) : a;
+  bool up = static_cast<Round>(in.imm >> 8 & 0xff) == Round::up;
+  bool finite = (in.imm & kFiniteBit) != 0;
+  intoColumn(column32(w, in.dst), mask, [&](u32* d) {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      u32 hi = kPairOfFloats ? a[i] : a[i] & 0xffff0000u;
+      u32 lo = kPairOfFloats ? b[i] : a[i] << 16;
+      d[i] = toScale(hi, up, finite) << 8 | toScale(lo, up, finite);
+    }
+  });
+}
+
+MTLC_INLINE u32 scaleToBHalf(u32 code) {
+  return code == 0xff ? 0x7fff : code == 0 ? 0x40 : code << 7;
+}
+
+void bhalvesFromScales(const Instr& in, Warp& w, LaneMask mask) {
+  const u32* a = column32(w, in.src[0]);
+  intoColumn(column32(w, in.dst), mask, [&](u32* d) {
+    for (unsigned i = 0; i < kLanes; ++i) {
+      d[i] = scaleToBHalf(a[i] >> 8 & 0xff) << 16 | scaleToBHalf(a[i] & 0xff);
     }
   });
 }
@@ -567,19 +616,49 @@ LaneFn choosePair(const Form& f) {
     case Mod::bf16x2:
       return pairFromFloats<true>;
     case Mod::e4m3x2:
-      return bytesFromFloats<false>;
+      return codesFromFloats<kE4m3x2>;
     case Mod::e5m2x2:
-      return bytesFromFloats<true>;
+      return codesFromFloats<kE5m2x2>;
+    case Mod::e2m1x2:
+      return codesFromFloats<kE2m1x2>;
+    case Mod::e2m3x2:
+      return codesFromFloats<kE2m3x2>;
+    case Mod::e3m2x2:
+      return codesFromFloats<kE3m2x2>;
+    case Mod::ue8m0x2:
+      return scalesFrom<true>;
     default:
       return nullptr;
   }
 }
 
-LaneFn chooseFp8(const Form& f) {
-  if (f.types[0] == Mod::f16x2) {
-    return f.types[1] == Mod::e5m2x2 ? halvesFromBytes<true> : halvesFromBytes<false>;
+LaneFn chooseNarrow(const Form& f) {
+  switch (f.types[0]) {
+    case Mod::bf16x2:
+      return bhalvesFromScales;
+    case Mod::ue8m0x2:
+      return scalesFrom<false>;
+    case Mod::e4m3x2:
+      return codesFromHalves<kE4m3x2>;
+    case Mod::e5m2x2:
+      return codesFromHalves<kE5m2x2>;
+    default:
+      break;
   }
-  return f.types[0] == Mod::e5m2x2 ? bytesFromHalves<true> : bytesFromHalves<false>;
+  switch (f.types[1]) {
+    case Mod::e4m3x2:
+      return halvesFromCodes<kE4m3x2>;
+    case Mod::e5m2x2:
+      return halvesFromCodes<kE5m2x2>;
+    case Mod::e2m1x2:
+      return halvesFromCodes<kE2m1x2>;
+    case Mod::e2m3x2:
+      return halvesFromCodes<kE2m3x2>;
+    case Mod::e3m2x2:
+      return halvesFromCodes<kE3m2x2>;
+    default:
+      return nullptr;
+  }
 }
 
 LaneFn choosePack(const Form& f) {
@@ -618,8 +697,8 @@ LaneFn selectConvert(const Form& f) {
       return choosePair(f);
     case Family::cvtTf32:
       return floatToTf32;
-    case Family::cvtFp8:
-      return chooseFp8(f);
+    case Family::cvtNarrow:
+      return chooseNarrow(f);
     case Family::cvtPack:
       return choosePack(f);
     default:

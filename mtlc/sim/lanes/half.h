@@ -13,13 +13,16 @@ enum class Round : u8 { nearest, zero, down, up, away };  // away: nearest, ties
 struct Format {
   int mantissa;  // Stored bits.
   int bias;
-  u32 infinity;  // Bits past the largest finite value: infinity, or NaN for e4m3.
-  u32 nan;
+  u32 infinity;  // Bits past the largest finite value: infinity, NaN for e4m3, or no code at all.
+  u32 nan;       // The largest value where the format has no NaN.
 };
 constexpr Format kHalf{10, 15, 0x7c00, 0x7fff};
 constexpr Format kBHalf{7, 127, 0x7f80, 0x7fff};
 constexpr Format kE4m3{3, 7, 0x7f, 0x7f};
 constexpr Format kE5m2{2, 15, 0x7c, 0x7f};
+constexpr Format kE2m1{1, 1, 0x8, 0x7};
+constexpr Format kE2m3{3, 1, 0x20, 0x1f};
+constexpr Format kE3m2{2, 3, 0x20, 0x1f};
 constexpr Format kTf32{10, 127, 0xff << 10, 0x3ffff};
 constexpr Format kBinary32{23, 127, 0x7f800000u, 0x7fffffffu};
 

@@ -209,7 +209,7 @@ int64_t details(const Form& f) {
     case Family::cvt:
     case Family::cvtPair:
     case Family::cvtTf32:
-    case Family::cvtFp8:
+    case Family::cvtNarrow:
       return convertFlags(f);
     case Family::video:
     case Family::video2:

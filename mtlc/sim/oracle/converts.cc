@@ -109,6 +109,7 @@ Oracle tensorOracle(const Conversion& c) {
 Oracle convertOracle(const Form& f) {
   if (f.row->opcode != "cvt") return {};
   if (f.has(Mod::pack)) return packOracle(f);
+  if (Oracle narrow = narrowOracle(f)) return narrow;
   Conversion c{f.types[0],       f.types[1],
                roundingOf(f),    f.has(Mod::ftz),
                f.has(Mod::sat),  f.has(Mod::satfinite),

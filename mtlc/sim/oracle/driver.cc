@@ -31,6 +31,7 @@ unsigned registerBits(const Variant& v, const OperandSpec& spec) {
   TypeClass cls = typeClass(t);
   bool integer = cls == TypeClass::signedInt || cls == TypeClass::unsignedInt;
   if (spec.relaxed && integer && v.wideRegisters) return bits < 32 ? 32 : 64;
+  if (bits == 8 && typeClass(t) == TypeClass::packed) return 8;  // ptxas takes no wider one.
   return bits < 16 ? 16 : bits;
 }
 
@@ -102,6 +103,8 @@ std::string kernelText(const Variant& v, size_t index) {
   k += "  setp.ne.u32 %g, %t, 0;\n  shr.u32 %i3, %i3, 1;\n";
   if (destBits == 1) {
     k += "  setp.ne.u32 %e, %i1, 0;\n";
+  } else if (destBits == 8) {  // There is no mov of that width.
+    absl::StrAppendFormat(&k, "  cvt.u8.u32 %%e, %d;\n", kKept & 0xff);
   } else if (destBits == 16) {
     absl::StrAppendFormat(&k, "  mov.b16 %%e, %d;\n", kKept & 0xffff);
   } else {
@@ -242,16 +245,22 @@ class Batch {
   void fill(const Variant& v, std::span<uint64_t> in) {
     Random random(seed_ ^ std::hash<std::string>()(v.describe()));
     std::vector<Slot> sources = sourcesOf(v);
+    Type destType = operandType(v.form.row->operands[0], v.form);
     bool exhaustive =
         sources.size() == 1 && sources[0].type != Mod::pred && typeBits(sources[0].type) <= 16;
     for (size_t i = 0; i < v.tuples; ++i) {
       for (size_t s = 0; s < sources.size(); ++s) {
         const Slot& slot = sources[s];
         uint64_t value;
-        if (exhaustive) {
+        if (exhaustive && typeBits(slot.type) == 8) {
+          value = i & 0xff;
+        } else if (exhaustive) {
           value = i * 65536 / v.tuples + (v.tuples >= 65536 ? 0 : random.below(65536 / v.tuples));
         } else if (s > 0 && slot.type == sources[0].type && !slot.small && random.oneIn(6)) {
           value = relatedTo(slot.type, in[i], random);
+        } else if (slot.type == Mod::f32 && typeClass(destType) == TypeClass::packed &&
+                   random.oneIn(2)) {
+          value = operandNear(destType, random);
         } else {
           value = operandOf(slot.type, slot.small, random);
         }
@@ -446,6 +455,8 @@ std::vector<Variant> variantsOf(const Form& form, unsigned tuples) {
     }
     return out;
   }
+  // All pairs of codes.
+  if (form.row->family == Family::cvtNarrow && typeBits(form.types[1]) == 16) v.tuples = 65536;
   out.push_back(v);
   v.tuples = std::max(kBlock, tuples / 4);
   if (negates) {

@@ -43,6 +43,10 @@ unsigned elementsOf(Type t) {
     case Mod::f32x2:
     case Mod::e4m3x2:
     case Mod::e5m2x2:
+    case Mod::e2m1x2:
+    case Mod::e2m3x2:
+    case Mod::e3m2x2:
+    case Mod::ue8m0x2:
       return 2;
     default:
       return 1;

@@ -120,6 +120,22 @@ uint64_t operandOf(Type t, bool small, Random& random) {
   return integerOf(typeBits(t), small, random);
 }
 
+uint64_t operandNear(Type t, Random& random) {
+  uint64_t sign = random.oneIn(2) ? kBinary32.signBit() : 0;
+  Exact v;
+  if (t == Mod::ue8m0x2) {
+    v = fromInteger(1);
+    v.exponent = static_cast<int>(random.below(281)) - 151;
+  } else {
+    // Half a unit of the last place is 2^-2 at least in e2m1, 2^-5 in e3m2, 2^-4 in e2m3.
+    v = fromInteger(static_cast<I128>(random.below(random.oneIn(2) ? 64 : 1024)));
+    v.exponent = -5;
+  }
+  uint64_t bits = round(v, kBinary32, Rounding::nearestEven);
+  uint64_t away = random.below(3);
+  return sign | (away == 0 && bits != 0 ? bits - 1 : away == 1 ? bits + 1 : bits);
+}
+
 uint64_t relatedTo(Type t, uint64_t other, Random& random) {
   if (t == Mod::pred) return other;
   unsigned elements = elementsOf(t), width = typeBits(t) / elements;

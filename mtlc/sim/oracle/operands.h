@@ -30,6 +30,8 @@ class Random {
 
 // A value of `t`; `small` prefers bit positions and counts.
 uint64_t operandOf(Type t, bool small, Random& random);
+// A binary32 at, or just beside, a value or a tie of the packed format `t`, or beyond its range.
+uint64_t operandNear(Type t, Random& random);
 // A value of `t` related to `other`, a value of the same type: equal, next to it, its negative.
 uint64_t relatedTo(Type t, uint64_t other, Random& random);
 

@@ -58,6 +58,7 @@ Oracle bitOracle(const Form& form);
 Oracle floatOracle(const Form& form);
 Oracle compareOracle(const Form& form);
 Oracle convertOracle(const Form& form);
+Oracle narrowOracle(const Form& form);
 Oracle approxOracle(const Form& form);
 Oracle videoOracle(const Form& form);
 
@@ -86,7 +87,8 @@ inline Want exactly(uint64_t bits) {
   return w;
 }
 Rounding roundingOf(const Form& form);
-// The format of an element of `t`, or nullptr when it is no floating-point type.
+// The format of an element of `t`, or nullptr when it is no floating-point type, or one of those
+// that narrow.cc lists the values of.
 const BinaryFormat* formatOf(Type t);
 unsigned elementsOf(Type t);
 

@@ -38,7 +38,8 @@ constexpr int kHeadLines = 3;
 std::string moduleText(const Target& t, const std::vector<std::string>& lines) {
   std::string text = absl::StrFormat(
       ".version %d.%d\n.target %s\n.address_size 64 .visible .entry k(.param .u64 pm) { "
-      ".reg .pred %%p<9>; .reg .b16 %%h<9>; .reg .b32 %%r<9>; .reg .b64 %%rd<9>; .reg .f32 %%f<9>; "
+      ".reg .pred %%p<9>; .reg .b8 %%b<9>; .reg .b16 %%h<9>; .reg .b32 %%r<9>; .reg .b64 %%rd<9>; "
+      ".reg .f32 %%f<9>; "
       ".reg .s32 %%i<9>; .reg .u64 %%u<9>; .reg .f64 %%d<9>; .reg .s16 %%w<9>; %s\n",
       t.version / 10, t.version % 10, t.name, t.version >= 83 ? ".reg .b128 %q<9>;" : "");
   for (const std::string& l : lines) text += l + "\n";
@@ -113,6 +114,7 @@ std::string registerOf(Type t, size_t index) {
   if (t == Mod::pred) return absl::StrFormat("%%p%d", index);
   switch (typeBits(t)) {
     case 8:
+      return absl::StrFormat(typeClass(t) == TypeClass::packed ? "%%b%d" : "%%h%d", index);
     case 16:
       return absl::StrFormat("%%h%d", index);
     case 32:
@@ -395,6 +397,67 @@ TEST_F(Ptxas, TakesEveryMatrixForm) {
   }
 }
 
+// So are conversions to and from formats below eight bits.
+TEST_F(Ptxas, TakesEveryConversion) {
+  std::vector<std::string> lines;
+  for (const InstrRow& row : instructionTable()) {
+    if (row.opcode != "cvt") continue;
+    for (const Form& f : formsOf(row)) lines.push_back(written(f));
+  }
+  EXPECT_GT(lines.size(), 800u);
+  for (const char* target : {"sm_100a", "sm_100f", "sm_110a", "sm_120a", "sm_121f"}) {
+    compareRefusals({90, target}, lines);
+  }
+  for (const char* target : {"sm_90a", "sm_100", "sm_120"}) compareRefusals({90, target}, lines);
+  compareRefusals({86, "sm_100a"}, lines);
+  compareRefusals({87, "sm_120a"}, lines);
+  compareRefusals({88, "sm_121f"}, lines);
+}
+
+// Constants as operands: not of packed types, nor of floats of 16 bits.
+TEST_F(Ptxas, AgreesOnConstants) {
+  std::vector<std::string> lines;
+  for (const Form& f : someForms()) {
+    bool plain = !f.row->controlOperands && f.row->family != Family::video &&
+                 f.row->family != Family::video2 && f.row->family != Family::video4;
+    if (!plain || f.row->operands.empty()) continue;
+    std::string text = written(f);
+    size_t comma = text.rfind(", %");
+    if (comma == std::string::npos || text.find_first_of("]}", comma) != std::string::npos)
+      continue;
+    Type t = operandType(f.row->operands.back(), f);
+    bool halves = t == Mod::f16 || t == Mod::bf16;
+    if (f.row->operands.back().role != OperandRole::source) continue;
+    if (halves || typeClass(t) == TypeClass::packed) {
+      lines.push_back(text.substr(0, comma) + ", 1;");
+    } else if (typeClass(t) == TypeClass::signedInt || typeClass(t) == TypeClass::unsignedInt) {
+      lines.push_back(text.substr(0, comma) + ", 1;");
+    } else if (t == Mod::f32) {
+      lines.push_back(text.substr(0, comma) + ", 0f3f800000;");
+    }
+  }
+  EXPECT_GT(lines.size(), 1000u);
+  compareRefusals({90, "sm_103a"}, lines);
+}
+
+// The masks of lanes are integers, other operands of exchanges any 32 bits.
+TEST_F(Ptxas, AgreesOnRegistersOfCollectives) {
+  std::vector<std::string> lines;
+  for (const InstrRow& row : instructionTable()) {
+    if (familyKind(row.family) != FamilyKind::collective) continue;
+    for (const Form& f : formsOf(row)) {
+      std::string text = written(f);
+      for (size_t at = text.find("%r"); at != std::string::npos; at = text.find("%r", at + 1)) {
+        for (const char* other : {"%f", "%i"}) {
+          lines.push_back(text.substr(0, at) + other + text.substr(at + 2));
+        }
+      }
+    }
+  }
+  EXPECT_GT(lines.size(), 150u);
+  compareRefusals({90, "sm_103a"}, lines);
+}
+
 // One change that makes most forms illegal.
 std::string mutated(const Form& f, Random& random) {
   std::string text = written(f);
@@ -431,8 +494,8 @@ std::string mutated(const Form& f, Random& random) {
         if (next != std::string::npos) at = next;
       }
       if (at == std::string::npos || rest[at - 1] == '[') return {};
-      static constexpr const char* kOther[] = {"%h7", "%r7", "%rd7", "%p7", "%f7",
-                                               "%i7", "%u7", "%d7",  "%w7"};
+      static constexpr const char* kOther[] = {"%h7", "%r7", "%rd7", "%p7", "%b7",
+                                               "%f7", "%i7", "%u7",  "%d7", "%w7"};
       size_t end = rest.find_first_of(",;}]|", at);
       rest.replace(at, end - at, kOther[random.below(std::size(kOther))]);
       return join();

@@ -51,6 +51,12 @@ std::string_view specificTarget(const Form& f, const Module& m) {
   switch (f.row->family) {
     case Family::reduxSync:
       return f.types[0] == Mod::f32 && !m.archSpecific ? "100a" : "";
+    case Family::cvtPair:
+    case Family::cvtNarrow:
+      return f.firstOf({Mod::e2m1x2, Mod::e2m3x2, Mod::e3m2x2, Mod::ue8m0x2}) != Mod::none &&
+                     !m.archSpecific
+                 ? "100a"
+                 : "";
     case Family::prefetch:
       return f.row->opcode == "setmaxnreg" && !m.archSpecific ? "90a" : "";
     case Family::mma: {

@@ -206,7 +206,7 @@ bool FunctionDecoder::immediateBits(const Constant& c, Type type, SourceLoc loc,
     return true;
   }
   if (c.kind == Constant::Kind::integer) {
-    if (t.cls == TypeClass::floating && t.bits >= 32) {
+    if (t.cls == TypeClass::floating || t.cls == TypeClass::packed) {
       return error(DiagId::PtxOperandType, loc, 0, {"the constant", "an integer", t.name});
     }
     if (t.bits < 64) {
