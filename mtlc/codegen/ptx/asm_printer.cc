@@ -13,9 +13,9 @@ namespace {
 constexpr std::string_view kTypeSuffixes[] = {"",     ".pred", ".b16",  ".b32", ".b64", ".u8",
                                               ".u16", ".u32",  ".u64",  ".s8",  ".s16", ".s32",
                                               ".s64", ".f16",  ".bf16", ".f32", ".f64"};
-constexpr std::string_view kRegNames[kRegClassCount] = {"%p", "%h", "%r", "%f", "%rd", "%fd"};
-constexpr std::string_view kRegDecls[kRegClassCount] = {".pred %p", ".b16 %h",  ".b32 %r",
-                                                        ".b32 %f",  ".b64 %rd", ".b64 %fd"};
+constexpr std::string_view kRegNames[kRegClassCount] = {"%p", "%b", "%h", "%r", "%f", "%rd", "%fd"};
+constexpr std::string_view kRegDecls[kRegClassCount] = {
+    ".pred %p", ".b8 %b", ".b16 %h", ".b32 %r", ".b32 %f", ".b64 %rd", ".b64 %fd"};
 constexpr std::string_view kCmpNames[] = {".eq",  ".ne",  ".lt",  ".le",  ".gt",  ".ge",
                                           ".lo",  ".ls",  ".hi",  ".hs",  ".equ", ".neu",
                                           ".ltu", ".leu", ".gtu", ".geu", ".num", ".nan"};
@@ -127,7 +127,7 @@ void MachineFunction::clear() {
 }
 
 PtxType moveType(RegClass cls) {
-  constexpr PtxType kTypes[] = {PtxType::Pred, PtxType::B16, PtxType::B32,
+  constexpr PtxType kTypes[] = {PtxType::Pred, PtxType::U8,  PtxType::B16, PtxType::B32,
                                 PtxType::F32,  PtxType::B64, PtxType::F64};
   return kTypes[static_cast<int>(cls)];
 }

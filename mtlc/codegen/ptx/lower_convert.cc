@@ -70,7 +70,8 @@ Opnd FunctionLowering::f64ToOddF32(Opnd a) {
   return roundToOdd(rz, emitSetp(CmpOp::Neu, PtxType::F64, back, a));
 }
 
-// From f64 by way of f32 rounded to odd, so that the bits are rounded once.
+// From f64 by way of f32 rounded to odd, so that the bits are rounded once. Of a pair of codes the
+// lower one is the result.
 void FunctionLowering::lowerEncode(Operation& op) {
   const Value* source = op.operand(0);
   Opnd x = useReg(source);
@@ -79,25 +80,60 @@ void FunctionLowering::lowerEncode(Operation& op) {
   } else if (source->type() == ir::kF64) {
     x = f64ToOddF32(x);
   }
-  const Opnd pair = newReg(RegClass::B16);
-  const bool wide = op.narrow().format == FloatFormat::E5M2;
-  appendGrouped(wide ? "cvt.rn.satfinite.e5m2x2.f32" : "cvt.rn.satfinite.e4m3x2.f32",
-                {result(plain(pair)), plain(x), plain(x)});
-  define(op, emitCvt(Round::None, PtxType::U32, PtxType::U16, RegClass::B32, pair));
+  const FloatFormat format = op.narrow().format;
+  const bool nibbles = format == FloatFormat::E2M1;
+  const Opnd pair = newReg(nibbles ? RegClass::B8 : RegClass::B16);
+  const bool wholeByte = format == FloatFormat::E4M3 || format == FloatFormat::E5M2;
+  // With a zero above it the code fills its byte with zeros, and the register.
+  appendGrouped("cvt.rn.satfinite." + std::string(floatFormatInfo(format).name) + "x2.f32",
+                {result(plain(pair)), plain(wholeByte ? x : imm(0)), plain(x)})
+      .type = PtxType::F32;
+  const PtxType from = nibbles ? PtxType::U8 : PtxType::U16;
+  define(op, emitCvt(Round::None, PtxType::U32, from, RegClass::B32, pair),
+         wholeByte ? kExtNone : kExtZero);
 }
 
-// Exact as f16, and so in all types.
+// Exact as f16, and scales as bf16.
 void FunctionLowering::lowerDecode(Operation& op) {
   Opnd code = useReg(op.operand(0));
-  if (op.narrow().format == FloatFormat::UE4M3) {
-    code = emit(MachineOp::And, PtxType::B32, RegClass::B32, {code, imm(0x7F)});
+  const FloatFormat format = op.narrow().format;
+  auto cut = [&](uint64_t mask) {
+    code = emit(MachineOp::And, PtxType::B32, RegClass::B32, {code, imm(mask)});
+  };
+  std::string spelling = "cvt.rn.f16x2.e4m3x2";
+  switch (format) {
+    case FloatFormat::UE4M3:
+      cut(0x7F);
+      break;
+    case FloatFormat::E2M3:
+    case FloatFormat::E3M2:
+      cut(0x3F);  // cvt wants zeros above each code.
+      [[fallthrough]];
+    case FloatFormat::E2M1:
+      spelling = "cvt.rn.f16x2." + std::string(floatFormatInfo(format).name) + "x2";
+      break;
+    case FloatFormat::UE8M0:
+      spelling = "cvt.rn.bf16x2.ue8m0x2";
+      break;
+    default:
+      break;
   }
-  const Opnd pair = emitCvt(Round::None, PtxType::U16, PtxType::U32, RegClass::B16, code);
+  const bool nibbles = format == FloatFormat::E2M1;
+  const Opnd pair = emitCvt(Round::None, nibbles ? PtxType::U8 : PtxType::U16, PtxType::U32,
+                            nibbles ? RegClass::B8 : RegClass::B16, code);
   const Opnd numbers = newReg(RegClass::B32);
-  appendGrouped("cvt.rn.f16x2.e4m3x2", {result(plain(numbers)), plain(pair)});
-  const Opnd half = emitCvt(Round::None, PtxType::U16, PtxType::U32, RegClass::B16, numbers);
+  appendGrouped(std::move(spelling), {result(plain(numbers)), plain(pair)});
   const Type to = op.resultType();
-  if (to == ir::kF16) return define(op, half);
+  const Type exact = format == FloatFormat::UE8M0 ? ir::kBF16 : ir::kF16;
+  if (exact == ir::kBF16 && to != ir::kBF16) {
+    const Opnd number = emit(MachineOp::Shl, PtxType::B32, RegClass::F32, {numbers, imm(16)});
+    return define(op, to == ir::kF32 ? number
+                      : to == ir::kF64
+                          ? emitCvt(Round::None, PtxType::F64, PtxType::F32, RegClass::F64, number)
+                          : f32ToHalf(to, number, /*exact=*/false));
+  }
+  const Opnd half = emitCvt(Round::None, PtxType::U16, PtxType::U32, RegClass::B16, numbers);
+  if (to == exact) return define(op, half);
   if (to == ir::kF64) {
     return define(op, emitCvt(Round::None, PtxType::F64, PtxType::F16, RegClass::F64, half));
   }

@@ -110,6 +110,14 @@ bool TensorLowering::prepare(ir::Function& function, DiagnosticEngine& diags) {
   return good;
 }
 
+bool TensorLowering::storesMatrices(const Operation& commit) const {
+  const Value* tile = commit.operand(0);
+  const Region& region = regionOf(tile);
+  const Value* to = matchAddress(tiles_->home(tile)->slot(Slot::D)).base;
+  return !region.wmma && region.format == ElementFormat::F16 && region.registers == 2 &&
+         to->type().space() == ir::Space::Workgroup && f_.profile_.has(PtxFeature::Stmatrix);
+}
+
 void TensorLowering::computeLanes() {
   group_ = u32(MachineOp::Shr, {f_.laneId(), imm(2)});
   inGroup_ = b32(MachineOp::And, {f_.laneId(), imm(3)});
@@ -465,6 +473,41 @@ void TensorLowering::storeAccumulators(const Region& region, const Matrix& d, La
   }
 }
 
+// A register holds a matrix of 8 by 8, two of them, one below the other, a native accumulator. Up
+// to four are stored at once: lane l gives the address of line l % 8 of matrix l / 8 (PTX ISA,
+// "stmatrix"); the lines are 16 bytes at multiples of that, as docs/ir.md §11 asks for. Of the last
+// accumulator alone, lanes 16 to 31 give addresses that nobody looks at.
+void TensorLowering::storeMatrices(const Region& region, const Matrix& d, Layout layout,
+                                   std::span<const Opnd> parts) {
+  constexpr uint32_t kSide = 8, kBytes = 2;
+  const bool rowMajor = layout == Layout::Row;
+  const Opnd lane = f_.laneId();
+  Opnd line, piece;
+  if (rowMajor) {
+    line = b32(MachineOp::And, {lane, imm(15)});
+    piece = u32(MachineOp::Shr, {lane, imm(4)});
+  } else {
+    Opnd right = b32(MachineOp::And, {u32(MachineOp::Shr, {lane, imm(1)}), imm(kSide)});
+    line = b32(MachineOp::Or, {b32(MachineOp::And, {lane, imm(7)}), right});
+    piece = b32(MachineOp::And, {u32(MachineOp::Shr, {lane, imm(3)}), imm(1)});
+  }
+  LaneView v = view(d, line, piece, kSide * kBytes);
+  for (uint32_t i = 0; i < region.rows; ++i) {
+    for (uint32_t j = 0; j < region.cols; j += 2) {
+      const uint32_t count = std::min(region.cols - j, 2u) * region.registers;
+      const int64_t row = int64_t{i} * region.m, col = int64_t{j} * region.n;
+      Pointer p = rowMajor ? at(v, row, col * kBytes) : at(v, col, row * kBytes);
+      std::string spelling = "stmatrix.sync.aligned.m8n8.x" + std::to_string(count);
+      if (!rowMajor) spelling += ".trans";
+      const size_t first = (size_t{i} * region.cols + j) * region.registers;
+      f_.appendGrouped(spelling + ".shared.b16",
+                       {FunctionLowering::addressed(p.base, p.offset),
+                        FunctionLowering::vector(parts.subspan(first, count))},
+                       true);
+    }
+  }
+}
+
 void TensorLowering::lowerBegin(Operation& op) {
   const ir::MmaDesc& d = op.mmaDesc();
   Matrix c = matrix(op.slot(Slot::C), elementInfo(d.acc).bytes * 8u, d.ldc, op.slot(Slot::Ldc));
@@ -480,7 +523,11 @@ void TensorLowering::lowerCommit(Operation& op) {
   Matrix to =
       matrix(home.slot(Slot::D), elementInfo(d.acc).bytes * 8u, d.ldd, home.slot(Slot::Ldd));
   const std::span<const Opnd> all = parts(tile);
-  storeAccumulators(regionOf(tile), to, d.dLayout, all);
+  if (storesMatrices(op)) {
+    storeMatrices(regionOf(tile), to, d.dLayout, all);
+  } else {
+    storeAccumulators(regionOf(tile), to, d.dLayout, all);
+  }
 }
 
 // ---- Products ----

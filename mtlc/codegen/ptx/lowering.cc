@@ -61,6 +61,8 @@ PtxType FunctionLowering::bitsType(Type type) const {
       return PtxType::B64;
     case RegClass::F64:
       return PtxType::F64;
+    case RegClass::B8:
+      break;  // No type of a value.
   }
   return PtxType::None;
 }
@@ -222,7 +224,7 @@ void FunctionLowering::lower(ir::Function& function, std::string_view symbolPref
     scan(/*legalized=*/true);
   }
   if (tensor_ != nullptr) {
-    order_.compute(function, layout_.order(), tensor_->regions(), tensor_->homes(), tiles_);
+    order_.compute(function, layout_.order(), *tensor_, tiles_);
   }
   collectNeeds();
   for (Opnd& s : special_) s = Opnd();

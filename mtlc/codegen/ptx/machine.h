@@ -16,9 +16,10 @@
 namespace mtlc::ptx {
 
 // Kinds of virtual registers. 32- and 64-bit floats have names of their own but are declared .b32
-// and .b64, so that a bitcast needs no instruction.
-enum class RegClass : uint8_t { Pred, B16, B32, F32, B64, F64 };
-inline constexpr int kRegClassCount = 6;
+// and .b64, so that a bitcast needs no instruction. Registers of 8 bits hold pairs of e2m1 within
+// the lowering of one operation; there is no mov of theirs.
+enum class RegClass : uint8_t { Pred, B8, B16, B32, F32, B64, F64 };
+inline constexpr int kRegClassCount = 7;
 
 enum class PtxType : uint8_t {
   None,

@@ -334,4 +334,25 @@ bool onlyComputedWith(const Value* v) {
   return true;
 }
 
+std::optional<PtxFeature> conversionFeature(const Operation& op) {
+  const ir::NarrowAttr narrow = op.narrow();
+  const bool encodes = op.opcode() == Opcode::Encode;
+  if (encodes && !narrow.saturate) return std::nullopt;
+  switch (narrow.format) {
+    case FloatFormat::E4M3:
+    case FloatFormat::UE4M3:
+      return PtxFeature::Fp8Cvt;
+    case FloatFormat::E5M2:
+      if (encodes) return PtxFeature::Fp8Cvt;
+      return std::nullopt;
+    case FloatFormat::E2M1:
+    case FloatFormat::E2M3:
+    case FloatFormat::E3M2:
+    case FloatFormat::UE8M0:
+      return PtxFeature::Fp6Fp4Cvt;
+    default:
+      return std::nullopt;
+  }
+}
+
 }  // namespace mtlc::ptx

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <optional>
 
+#include "mtlc/codegen/ptx/profile.h"
 #include "mtlc/ir/ir.h"
 
 namespace mtlc::ptx {
@@ -73,16 +74,9 @@ inline bool leadsToPrivate(const ir::Value* pointer) {
   return matchAddress(pointer).base->type().space() == ir::Space::Private;
 }
 
-// An encode or decode that the FP8 forms of cvt do, which round f32 once and saturate. Decoding
-// e5m2 takes fewer instructions without: it is the upper half of an f16.
-inline bool isFp8Conversion(const ir::Operation& op) {
-  const ir::NarrowAttr narrow = op.narrow();
-  if (op.opcode() == ir::Opcode::Encode) {
-    return narrow.saturate &&
-           (narrow.format == FloatFormat::E4M3 || narrow.format == FloatFormat::E5M2);
-  }
-  return narrow.format == FloatFormat::E4M3 || narrow.format == FloatFormat::UE4M3;
-}
+// What a profile needs so that cvt does an encode or decode: it rounds f32 once and saturates.
+// Decoding e5m2 takes fewer instructions without: it is the upper half of an f16.
+std::optional<PtxFeature> conversionFeature(const ir::Operation& op);
 
 // The operation that makes the array, when the base of an address is one.
 const ir::Operation* asArray(const ir::Value* base);

@@ -331,7 +331,10 @@ bool PtxTargetInfo::isNative(const Operation& op) const {
   switch (op.form()) {
     case ir::Form::Encode:
     case ir::Form::Decode:
-      return profile_.has(PtxFeature::Fp8Cvt) && ptx::isFp8Conversion(op);
+      if (const std::optional<PtxFeature> feature = ptx::conversionFeature(op)) {
+        return profile_.has(*feature);
+      }
+      return false;
     case ir::Form::AsyncCopy:
     case ir::Form::AsyncCommit:
     case ir::Form::AsyncWait:

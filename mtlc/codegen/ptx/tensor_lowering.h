@@ -29,6 +29,9 @@ class TensorLowering {
   bool prepare(ir::Function& function, DiagnosticEngine& diags);
   // True if lane coordinates are needed: some form is not wmma.
   bool usesLanes() const { return usesLanes_; }
+  // True if this tensor.acc.commit writes what other lanes hold: 16 bits in workgroup memory, by
+  // stmatrix.
+  bool storesMatrices(const ir::Operation& commit) const;
   // In the entry block.
   void computeLanes();
   const analysis::TileRegions& regions() const { return *regions_; }
@@ -104,6 +107,8 @@ class TensorLowering {
                         std::vector<Opnd>& parts);
   void storeAccumulators(const Region& region, const Matrix& d, ir::Layout layout,
                          std::span<const Opnd> parts);
+  void storeMatrices(const Region& region, const Matrix& d, ir::Layout layout,
+                     std::span<const Opnd> parts);
   std::string wmmaAccess(std::string_view what, const Region& region, const Matrix& m,
                          ir::Layout layout);
   void define(const ir::Value* tile, std::span<const Opnd> parts);

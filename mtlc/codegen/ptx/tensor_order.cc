@@ -1,5 +1,7 @@
 #include "mtlc/codegen/ptx/tensor_order.h"
 
+#include "mtlc/codegen/ptx/tensor_lowering.h"
+
 namespace mtlc::ptx {
 
 using ir::Opcode;
@@ -52,11 +54,9 @@ TensorOrder::Spaces TensorOrder::spacesOf(const ir::Value* pointer) {
 }
 
 void TensorOrder::compute(const ir::Function& function, std::span<ir::Block* const> order,
-                          const analysis::TileRegions& regions, const analysis::Tiles& homes,
-                          const TileFunctions& tiles) {
+                          const TensorLowering& tensors, const TileFunctions& tiles) {
   isKernel_ = function.isKernel();
-  regions_ = &regions;
-  homes_ = &homes;
+  tensors_ = &tensors;
   tiles_ = &tiles;
   atEntry_.assign(order.size(), State());
   if (order.empty()) return;
@@ -87,13 +87,16 @@ void TensorOrder::compute(const ir::Function& function, std::span<ir::Block* con
 
 bool TensorOrder::stepTile(const Operation& op, State& state) const {
   const ir::Value* tile = op.result() != nullptr ? op.result() : op.operand(0);
-  const int32_t region = static_cast<int32_t>(regions_->indexOf(tile));
+  const int32_t region = static_cast<int32_t>(tensors_->regions().indexOf(tile));
   if (op.opcode() == Opcode::TensorAccCommit) {
-    const Spaces to = spacesOf(homes_->home(tile)->slot(ir::Slot::D));
-    // What the tile was computed from does not lie where it goes (docs/ir.md §11), or is what the
-    // same lane has read.
-    const bool barrier =
-        ((state.read | state.write | state.tileWrite | state.tileReads(region)) & to) != 0;
+    const Operation& home = *tensors_->homes().home(tile);
+    const Spaces to = spacesOf(home.slot(ir::Slot::D));
+    // What the tile was computed from does not lie where it goes (docs/ir.md §11), but for C, which
+    // the same lane has read unless lanes write for each other.
+    const bool exchanges =
+        tensors_->storesMatrices(op) && (spacesOf(home.slot(ir::Slot::C)) & to) != 0;
+    const Spaces reads = state.tileReads(exchanges ? kNone : region);
+    const bool barrier = ((state.read | state.write | state.tileWrite | reads) & to) != 0;
     if (barrier) state = State();
     state.tileWrite |= to;
     return barrier;

@@ -14,11 +14,11 @@
 #include <vector>
 
 #include "absl/container/flat_hash_set.h"
-#include "mtlc/analysis/tile_regions.h"
-#include "mtlc/analysis/tiles.h"
 #include "mtlc/ir/ir.h"
 
 namespace mtlc::ptx {
+
+class TensorLowering;
 
 // What has to be known of a module before its functions are lowered.
 struct TileFunctions {
@@ -30,8 +30,7 @@ class TensorOrder {
  public:
   // `order` are the reachable blocks, Block::scratch their positions in it.
   void compute(const ir::Function& function, std::span<ir::Block* const> order,
-               const analysis::TileRegions& regions, const analysis::Tiles& homes,
-               const TileFunctions& tiles);
+               const TensorLowering& tensors, const TileFunctions& tiles);
 
   // Call for each block in any order, then for its operations in theirs.
   void enterBlock(uint32_t position) { state_ = atEntry_[position]; }
@@ -61,8 +60,7 @@ class TensorOrder {
   bool stepTile(const ir::Operation& op, State& state) const;
 
   bool isKernel_ = false;
-  const analysis::TileRegions* regions_ = nullptr;
-  const analysis::Tiles* homes_ = nullptr;
+  const TensorLowering* tensors_ = nullptr;
   const TileFunctions* tiles_ = nullptr;
   std::vector<State> atEntry_;
   State state_;

@@ -35,6 +35,8 @@ PROBES = {
     "tanh-approx": "tanh.approx.f32 %f1, %f2;",
     "bf16-arith": "add.rn.bf16 %h1, %h2, %h3; setp.lt.bf16 %p1, %h1, %h2;",
     "fp8-cvt": "cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f2; cvt.rn.f16x2.e5m2x2 %r1, %h1;",
+    "fp6-fp4-cvt": "{ .reg .b8 %b<2>; cvt.rn.satfinite.e2m1x2.f32 %b1, %f1, %f2; cvt.rn.f16x2.e2m1x2 %r1, %b1; } "
+    "cvt.rn.satfinite.e2m3x2.f32 %h1, %f1, %f2; cvt.rn.f16x2.e3m2x2 %r1, %h1; cvt.rn.bf16x2.ue8m0x2 %r1, %h1;",
     "memory-model": "fence.sc.gpu; ld.acquire.gpu.global.b32 %r1, [%rd1]; red.release.sys.global.add.u32 [%rd1], %r1;",
     "cp-async": "cp.async.cg.shared.global [%r1], [%rd1], 16; cp.async.commit_group; cp.async.wait_group 1;",
     "tensor-copy": "fence.proxy.async; fence.proxy.tensormap::generic.acquire.sys [%rd1], 128; "
@@ -47,6 +49,7 @@ PROBES = {
     "wmma-int4": wmma("row.col", "m8n8k32.s32.s4.s4.s32", "r", 2, 1, 1),
     "wmma-b1-and": wmma("row.col", "m8n8k128.s32.b1.b1.s32", "r", 2, 1, 1, "wmma.mma.and.popc"),
     "wmma-bf16": wmma("row.row", "m16n16k8.f32.tf32.tf32.f32", "f", 8, 4, 4),
+    "stmatrix": "stmatrix.sync.aligned.m8n8.x4.trans.shared.b16 [%r1], {%r2, %r3, %r4, %r5};",
     "mma-m8": mma("m16n8k8.row.col.f32.f16.f16.f32", "f", 4, 2, 1),
     "mma-b1-m8": mma("m8n8k128.row.col.s32.b1.b1.s32.xor.popc", "r", 2, 1, 1),
     "mma": mma("m16n8k16.row.col.f32.bf16.bf16.f32", "f", 4, 4, 2),
@@ -64,8 +67,8 @@ PROBES = {
 OTHER_FEATURES = {"ptxNN", "large-params"}
 # The PTX version and target just below those of a feature.
 VERSION_BELOW = {"6.3": None, "6.5": "6.4", "7.0": "6.5", "7.8": "7.7"}
-TARGET_BELOW = {"sm_80": "sm_75", "sm_90": "sm_89", "sm_89": "sm_87", "sm_75": None, "sm_120a": "sm_120"}
-NEWEST = "8.8"
+TARGET_BELOW = {"sm_80": "sm_75", "sm_90": "sm_89", "sm_89": "sm_87", "sm_75": None, "sm_120a": "sm_120", "sm_100a": "sm_100"}
+NEWEST = "9.0"
 
 
 def ptxas() -> str:

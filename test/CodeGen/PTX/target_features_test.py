@@ -8,7 +8,7 @@ import subprocess
 import mtlc_exec
 import mtlc_testing
 
-TARGETS = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_120", "sm_120a", "sm_121a")
+TARGETS = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_100f", "sm_120", "sm_120a", "sm_121a")
 PTXAS = "/usr/local/cuda/bin/ptxas"
 
 MMA = "tensor.mma a=%p, b=%p, c=%q, d=%q "
@@ -20,6 +20,12 @@ KERNELS = {
     "bf16-from-f32#f16": ("%b0 = bitcast %h : i16 to f16\n  %b = fconv %b0 : f16 to bf16\n  store bf16, %b, %q : ptr<global>", r"cvt\.rn\.bf16\.f32", True),
     "bf16-arith": ("%b = bitcast %h : i16 to bf16\n  %r = fadd %b, %b : bf16\n  store bf16, %r, %q : ptr<global>", r"add\.rn\.bf16", True),
     "fp8-cvt": ("%r = encode e4m3 sat %f : f32\n  store i8, %r, %q : ptr<global>", r"cvt\.rn\.satfinite\.e4m3x2", True),
+    "fp6-fp4-cvt": ("%r = encode e2m1 sat %f : f32\n  store i8, %r, %q : ptr<global>", r"cvt\.rn\.satfinite\.e2m1x2", True),
+    "fp6-fp4-cvt#decode": (
+        "%c = trunc %i : i32 to i8\n  %r = decode e2m1 %c : f32\n  store f32, %r, %q : ptr<global>", r"cvt\.rn\.f16x2\.e2m1x2", True),
+    "fp6-fp4-cvt#e3m2": ("%r = encode e3m2 sat %f : f32\n  store i8, %r, %q : ptr<global>", r"cvt\.rn\.satfinite\.e3m2x2", True),
+    "fp6-fp4-cvt#ue8m0": (
+        "%c = trunc %i : i32 to i8\n  %r = decode ue8m0 %c : f32\n  store f32, %r, %q : ptr<global>", r"cvt\.rn\.bf16x2\.ue8m0x2", True),
     "redux": ("%r = subgroup.reduce add %i : i32\n  store i32, %r, %q : ptr<global>", r"redux\.sync\.add", True),
     "memory-model": ("fence {global} seq_cst device", r"fence\.sc\.gpu", True),
     "cp-async": (
@@ -34,6 +40,9 @@ KERNELS = {
     "mma-m8": (
         "%w = alloc.workgroup f16[512] : ptr<workgroup>\n  tensor.mma a=%w, b=%w, c=%q, d=%q {m16n16k16, a=f16, acc=f32}",
         r"ldmatrix", True),
+    "stmatrix": (
+        "%w = alloc.workgroup f16[256] : ptr<workgroup>\n  %v = alloc.workgroup f16[256] : ptr<workgroup>\n"
+        "  tensor.mma a=%w, b=%w, c=%p, d=%v {m16n16k16, a=f16, acc=f16}", r"stmatrix\.sync", True),
     "mma-sparse": (
         "tensor.mma a=%p, b=%p, c=%q, d=%q, metadata=%p {m16n8k16, a=f16, acc=f32, sparsity=structured_2_to_4}",
         r"mma\.sp", False),

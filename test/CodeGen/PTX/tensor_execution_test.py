@@ -412,6 +412,67 @@ kernel @k(%b: ptr<global>, %c: ptr<global>, %d: ptr<global>, %n: i32) {
         np.testing.assert_array_equal(result[d][128:], result[d][:32])
         self.assertEqual(ptx.count("bar.warp.sync"), 4)  # Before the product, after it, around the commit.
 
+    @staticmethod
+    def copied(words: int, target: str, source: str, to: str, origin: str, name: str) -> str:
+        """All lanes copy that many words."""
+        text = ""
+        for i in range(0, words, 32):
+            n = f"{name}{i}"
+            text += f"  %i{n} = const {i} : i64\n  %o{n} = add %lane64, %i{n} : i64\n"
+            text += f"  %s{n} = ptr.add {source}, %o{n} x i32 : ptr<{origin}>\n  %w{n} = load i32, %s{n} : ptr<{origin}>\n"
+            text += f"  %d{n} = ptr.add {target}, %o{n} x i32 : ptr<{to}>\n  store i32, %w{n}, %d{n} : ptr<{to}>\n"
+        return text
+
+    def test_halves_to_workgroup_memory(self) -> None:
+        """An accumulator of f16 goes to workgroup memory by stmatrix where the target has it, over what other lanes have read
+        when D is C, and over padding nowhere."""
+        shapes = [(16, 8, 16), (16, 16, 16), (16, 24, 8), (48, 24, 32), (32, 56, 16)]
+        rng = np.random.default_rng(90)
+        for (m, n, k), layout, in_place, (arch, has) in itertools.product(
+            shapes, ("row", "col"), (False, True), (("sm_90", True), ("sm_121a", True), ("sm_89", False))
+        ):
+            a, b = (rng.integers(-4, 5, (side, 16 + k)).astype(np.float16) for side in (m, n))
+            lines, used = (m, n) if layout == "row" else (n, m)
+            ld = used + 8 * int(rng.integers(0, 3))
+            c = np.full((lines, ld), np.nan, np.float16)
+            c[:, :used] = rng.integers(-9, 10, (lines, used))
+            bytes_ = -(-c.nbytes // 128) * 128
+            memory = np.full(bytes_ // 2, np.nan, np.float16)
+            memory[: c.size] = c.reshape(-1)
+            before = memory if in_place else np.arange(bytes_ // 2).astype(np.float16)
+            home = f"layout_c={layout}, layout_d={layout}, ldc={ld}, ldd={ld}"
+            tile = f"tile<{m}x{n}xf16>"
+            fields = f"a=f16, acc=f16, lda={16 + k}, ldb={16 + k}"
+            text = f"""module "halves"
+kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %before: ptr<global>, %out: ptr<global>) {{
+^entry:
+  %wa = alloc.workgroup f16[{-(-a.size // 64) * 64}] : ptr<workgroup>
+  %wb = alloc.workgroup f16[{-(-b.size // 64) * 64}] : ptr<workgroup>
+  %wd = alloc.workgroup f16[{bytes_ // 2}] : ptr<workgroup>
+  %lane = subgroup.local_id : i32
+  %lane64 = zext %lane : i32 to i64
+{self.copied(-(-a.nbytes // 128) * 32, "%wa", "%a", "workgroup", "global", "a")}
+{self.copied(-(-b.nbytes // 128) * 32, "%wb", "%b", "workgroup", "global", "b")}
+{self.copied(bytes_ // 4, "%wd", "%before", "workgroup", "global", "c")}
+  %t = tensor.acc.begin c={"%wd" if in_place else "%c"}, d=%wd {{m{m}n{n}, acc=f16, {home}}} : {tile}
+"""
+            text += f"""  %u = tensor.acc.mma tile=%t, a=%wa, b=%wb {{m{m}n{n}k{k}, {fields}}} : {tile}
+  tensor.acc.commit %u
+{self.copied(bytes_ // 4, "%out", "%wd", "global", "workgroup", "d")}
+  ret
+}}
+"""
+            with self.subTest(m=m, n=n, k=k, layout=layout, in_place=in_place, arch=arch):
+                out = mtlc_exec.Output(np.float16, bytes_ // 2)
+                padded = [np.resize(x, -(-x.size // 64) * 64) for x in (a, b)]
+                result, ptx = self.execute(text, arch, [*padded, memory, before, out])
+                product_ = a[:, :k].astype(np.float32) @ b[:, :k].astype(np.float32).T
+                want = before.copy()
+                view = want[: c.size].reshape(lines, ld)
+                view[:, :used] = c[:, :used] + (product_ if layout == "row" else product_.T).astype(np.float16)
+                np.testing.assert_array_equal(result[out].view(np.uint16), want.view(np.uint16))
+                self.assertEqual("stmatrix" in ptx, has)
+
     def test_epilogues(self) -> None:
         """Bit for bit: each step rounded, nothing fused, NaN and -0 as ir.md says."""
         rng = np.random.default_rng(7)
