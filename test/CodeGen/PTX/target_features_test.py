@@ -1,5 +1,5 @@
-"""One kernel per feature and target: PTX that has the instruction exactly where the table of features says so, a fallback
-or one diagnostic that names what would have it elsewhere; and ptxas takes all of it (BC-42)."""
+"""One kernel per feature and target, with the versions around the least: PTX that has the instruction exactly where the table of
+features says so, a fallback or one diagnostic that names what would have it elsewhere; and ptxas takes all of it (BC-42)."""
 
 import os
 import re
@@ -10,6 +10,7 @@ import mtlc_testing
 
 TARGETS = ("sm_70", "sm_75", "sm_80", "sm_89", "sm_90", "sm_90a", "sm_100a", "sm_100f", "sm_120", "sm_120a", "sm_121a")
 PTXAS = "/usr/local/cuda/bin/ptxas"
+VERSIONS = [(6, n) for n in range(6)] + [(7, n) for n in range(9)] + [(8, n) for n in range(9)] + [(9, 0)]
 
 MMA = "tensor.mma a=%p, b=%p, c=%q, d=%q "
 # Feature of the table (after # a variant): the kernel's operation, the instruction it stands for, and whether others get something else.
@@ -54,44 +55,61 @@ KERNELS = {
 }  # fmt: skip
 
 
+def number(version: str) -> tuple[int, ...]:
+    """8.10 comes after 8.9."""
+    return tuple(map(int, version.split(".")))
+
+
 class TargetFeatures(mtlc_exec.TestCase):
     def test_cells(self) -> None:
         head, *rows = mtlc_testing.run("mtlc-llc", "--list-features=table").stdout.splitlines()
         table = {cells[0]: dict(zip(head.split()[1:], cells[1:], strict=True)) for cells in map(str.split, rows)}
-        defaults = dict(re.findall(r"(sm_\w+) .*by default (\S+)", mtlc_testing.run("mtlc-llc", "--list-targets").stdout))
+        listed = mtlc_testing.run("mtlc-llc", "--list-targets").stdout
+        versions = {name: (number(least), number(default)) for name, least, default in
+                    re.findall(r"(sm_\w+) +PTX (\S+) or newer, by default (\S+)", listed)}  # fmt: skip
+        below = 0
         for name, (operation, instruction, has_fallback) in KERNELS.items():
-            feature = name.split("#")[0]
             source = mtlc_exec.write_source(
                 "k.mtir",
                 'module "m"\nkernel @k(%p: ptr<global>, %q: ptr<global>, %i: i32, %h: i16, %f: f32, %d: f64) {\n'
                 f"^entry:\n  {operation}\n  ret\n}}\n",
             )
             for target in TARGETS:
-                least = table[feature][target]
-                # As numbers: 8.10 would come after 8.9.
-                version = max((tuple(map(int, v.split("."))) for v in (least, defaults[target]) if v != "-"))
-                ptx = ".".join(map(str, version))
-                with self.subTest(kernel=name, target=target, least=least):
-                    output = mtlc_testing.scratch("k.ptx")
-                    result = mtlc_testing.run(
-                        "mtlc-llc", source, f"-march={target}", f"--ptx-version={ptx}", "--diagnostics=json", "-o", output
-                    )
-                    if least == "-" and not has_fallback:
-                        self.assertEqual(result.returncode, 1)
-                        errors = result.stderr.splitlines()
-                        self.assertEqual(len(errors), 1, result.stderr)
-                        self.assertIn('"TensorNoForm"', errors[0])
-                        self.assertIn(target, errors[0])
-                        self.assertRegex(errors[0], r"PTX \d\.\d and (sm_\d+ or newer|one of sm_)")
-                        continue
-                    self.assertEqual(result.returncode, 0, result.stderr)
-                    with open(output, encoding="utf-8") as file:
-                        text = file.read()
-                    self.assertEqual(re.search(instruction, text) is not None, least != "-")
-                    self.assertIn(f".target {target}\n", text)
-                    if target != "sm_70" and os.access(PTXAS, os.X_OK):
-                        done = subprocess.run([PTXAS, f"-arch={target}", output, "-o", os.devnull], capture_output=True, text=True, check=False)
-                        self.assertEqual(done.returncode, 0, done.stderr)
+                first, default = versions[target]
+                cell = table[name.split("#")[0]][target]
+                if cell == "-":
+                    tried = [(default, False)]
+                else:
+                    least = number(cell)
+                    # The last version that the target has and the instruction has not.
+                    older = [v for v in VERSIONS if first <= v < least]
+                    tried = [(max(least, default), True), (least, True), *[(v, False) for v in older[-1:]]]
+                    below += len(older[-1:])
+                for version, has in dict(tried).items():
+                    with self.subTest(kernel=name, target=target, version=version):
+                        self.cell(source, target, ".".join(map(str, version)), has, has_fallback, instruction)
+        self.assertGreater(below, 5)
+
+    def cell(self, source: str, target: str, ptx: str, has: bool, has_fallback: bool, instruction: str) -> None:
+        output = mtlc_testing.scratch("k.ptx")
+        result = mtlc_testing.run("mtlc-llc", source, f"-march={target}", f"--ptx-version={ptx}", "--diagnostics=json", "-o", output)
+        if not has and not has_fallback:
+            self.assertEqual(result.returncode, 1)
+            errors = result.stderr.splitlines()
+            self.assertEqual(len(errors), 1, result.stderr)
+            self.assertIn('"TensorNoForm"', errors[0])
+            self.assertIn(target, errors[0])
+            self.assertRegex(errors[0], r"PTX \d\.\d and (sm_\d+ or newer|one of sm_)")
+            return
+        self.assertEqual(result.returncode, 0, result.stderr)
+        with open(output, encoding="utf-8") as file:
+            text = file.read()
+        self.assertEqual(re.search(instruction, text) is not None, has)
+        self.assertIn(f".target {target}\n", text)
+        self.assertIn(f".version {ptx}\n", text)
+        if target != "sm_70" and os.access(PTXAS, os.X_OK):
+            done = subprocess.run([PTXAS, f"-arch={target}", output, "-o", os.devnull], capture_output=True, text=True, check=False)
+            self.assertEqual(done.returncode, 0, done.stderr)
 
 
 if __name__ == "__main__":
