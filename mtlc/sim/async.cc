@@ -187,6 +187,12 @@ AsyncStatus AsyncState::execute(Warp& w, const Instr& in, const AsyncSite& site,
     case AsyncOp::bulkWait:
       bulkWait(w, site, mask);
       return AsyncStatus::done;
+    case AsyncOp::store:
+      return store(w, in, site, mask);
+    case AsyncOp::mapReplace:
+      return mapReplace(w, in, site, mask);
+    case AsyncOp::mapCopy:
+      return mapCopy(w, in, site, mask);
   }
   return AsyncStatus::done;
 }

@@ -49,11 +49,14 @@ struct LaneCopies {
   std::array<Piece, kLanes> pieces;
 };
 
-// A bulk copy of one thread.
+// A bulk copy of one thread, or a st.async or red.async of one: its pieces are filled with values
+// instead of copied.
 struct BulkCopy {
   const Instr* in = nullptr;
   uint32_t thread = 0;  // Of the block.
   bool toGlobal = false;
+  bool fromRegisters = false;  // st.async, red.async: in the generic proxy.
+  uint64_t map = 0;            // Address of the tensor map, if it has one in global memory.
   // The part of shared memory that it writes, or reads when `toGlobal`.
   uint32_t shared = 0;
   uint32_t sharedBytes = 0;
@@ -138,6 +141,9 @@ class AsyncState {
   // bulk.cc
   AsyncStatus bulk(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
   AsyncStatus tensor(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
+  AsyncStatus store(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
+  AsyncStatus mapReplace(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
+  AsyncStatus mapCopy(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask);
   bool startBulk(Warp& w, const Instr& in, const AsyncSite& site, unsigned lane, BulkCopy copy);
   void readSource(BulkCopy& c);
   void landPieces(BulkCopy& c, size_t count);

@@ -1,4 +1,5 @@
-// Bulk copies between global and shared memory, and reductions (PTX ISA 9.7.9.25.4).
+// Bulk copies between global and shared memory, and reductions (PTX ISA 9.7.9.25.4); st.async and
+// red.async (9.7.9.12, 9.7.13.7); tensor maps that kernels change (9.7.9.28).
 
 #include <algorithm>
 #include <cstring>
@@ -52,6 +53,7 @@ AsyncStatus AsyncState::bulk(Warp& w, const Instr& in, const AsyncSite& site, La
       c.shared = side.shared;
       c.sharedBytes = side.sharedBytes;
       c.type = side.type;
+      c.map = side.mapAddress;
       if (!side.pieces(c.pieces)) continue;
     } else {
       uint32_t bytes = w.r32(site.amount)[lane];
@@ -75,6 +77,102 @@ AsyncStatus AsyncState::bulk(Warp& w, const Instr& in, const AsyncSite& site, La
     startBulk(w, in, site, lane, std::move(c));
   }
   return stops() ? AsyncStatus::stopped : AsyncStatus::done;
+}
+
+// Each element is a piece that its value fills.
+AsyncStatus AsyncState::store(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask) {
+  LaneAccess to;
+  asyncAddresses(w, site.to, mask, to.address);
+  uint64_t given[kLanes];
+  std::copy(to.address, to.address + kLanes, given);
+  resolveQuietly(w, in, site.to.space, mask, AccessKind::store, site.bytes, to);
+  const uint32_t size = typeBits(site.type) / 8;
+  for (LaneMask m = to.ok; m != 0 && !stops(); m &= m - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+    if (to.space[lane] != Space::shared) {
+      memoryFault(w, in, lane, MemFault::wrongSpace, Space::shared, given[lane], AccessKind::store);
+      continue;
+    }
+    BulkCopy c;
+    c.in = &in;
+    c.thread = w.index * kLanes + lane;
+    c.fromRegisters = true;
+    c.reduction = site.reduction;
+    c.type = site.type;
+    c.shared = static_cast<uint32_t>(to.address[lane]);
+    c.sharedBytes = site.bytes;
+    for (size_t i = 0; i < site.values.size(); ++i) {
+      Ref r = site.values[i];
+      Piece p;
+      p.to = to.address[lane] + i * size;
+      p.toHost = to.host[lane] + i * size;
+      p.fill = size;
+      p.pattern = refBank(r) == Bank::r64 ? w.r64(r)[lane] : w.r32(r)[lane];
+      c.pieces.push_back(p);
+    }
+    startBulk(w, in, site, lane, std::move(c));
+  }
+  return stops() ? AsyncStatus::stopped : AsyncStatus::done;
+}
+
+// An access to all of the map, by each lane on its own.
+AsyncStatus AsyncState::mapReplace(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask) {
+  for (LaneMask m = mask; m != 0 && !stops(); m &= m - 1) {
+    unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+    LaneAccess l;
+    asyncAddresses(w, site.map, 1u << lane, l.address);
+    uint64_t given = l.address[lane];
+    if (!resolveRange(w, in, site.map.space, lane, AccessKind::store, kTensorMapBytes,
+                      kTensorMapAlign, l)) {
+      continue;
+    }
+    l.ok = 1u << lane;
+    uint8_t bytes[kTensorMapBytes];
+    loadBytes(w, l, lane, bytes, kTensorMapBytes);
+    uint64_t value =
+        refBank(site.amount) == Bank::r64 ? w.r64(site.amount)[lane] : w.r32(site.amount)[lane];
+    if (!replaceInTensorMap(bytes, site.field, site.dimension, value)) {
+      reportFault(w, in, lane, DiagId::SimTensorMap, {hexText(given), "there is none"});
+      continue;
+    }
+    observeLanes(w, in, AccessKind::store, kTensorMapBytes, l);
+    storeBytes(w, l, lane, bytes, kTensorMapBytes);
+  }
+  return stops() ? AsyncStatus::stopped : AsyncStatus::done;
+}
+
+// The warp copies one map; all lanes name the same places, so the first does it.
+AsyncStatus AsyncState::mapCopy(Warp& w, const Instr& in, const AsyncSite& site, LaneMask mask) {
+  unsigned lane = static_cast<unsigned>(__builtin_ctz(mask));
+  LaneMask one = 1u << lane;
+  LaneAccess to, from;
+  asyncAddresses(w, site.to, one, to.address);
+  asyncAddresses(w, site.from, one, from.address);
+  if (!resolveRange(w, in, site.to.space, lane, AccessKind::store, kTensorMapBytes, kTensorMapBytes,
+                    to) ||
+      !resolveRange(w, in, site.from.space, lane, AccessKind::load, kTensorMapBytes,
+                    kTensorMapBytes, from)) {
+    return stops() ? AsyncStatus::stopped : AsyncStatus::done;
+  }
+  to.ok = from.ok = one;
+  observeLanes(w, in, AccessKind::load, kTensorMapBytes, from);
+  observeLanes(w, in, AccessKind::store, kTensorMapBytes, to);
+  uint8_t bytes[kTensorMapBytes];
+  loadBytes(w, from, lane, bytes, kTensorMapBytes);
+  storeBytes(w, to, lane, bytes, kTensorMapBytes);
+  Piece p;
+  p.to = to.address[lane];
+  p.toHost = to.host[lane];
+  p.toSpace = Space::global;
+  p.from = from.address[lane];
+  p.fromHost = from.host[lane];
+  p.fromSpace = Space::shared;
+  p.bytes = kTensorMapBytes;
+  for (Observer* o : block_.launch->observers) {
+    o->landing(block_, p);  // What is defined of the bytes.
+    o->proxyFence(w, in, mask, ProxyFence::mapRelease);
+  }
+  return AsyncStatus::done;
 }
 
 bool AsyncState::startBulk(Warp& w, const Instr& in, const AsyncSite& site, unsigned lane,
@@ -120,8 +218,10 @@ void AsyncState::landPieces(BulkCopy& c, size_t count) {
     }
     const Piece& p = c.pieces[c.next];
     if (c.reduction != Mod::none) {
-      reduceBytes(c.reduction, c.type, p.toHost, p.fromHost, p.bytes);
-      if (block_.weak != nullptr) block_.weak->written(block_, p.toSpace, p.to, p.bytes);
+      const uint8_t* value = reinterpret_cast<const uint8_t*>(&p.pattern);
+      reduceBytes(c.reduction, c.type, p.toHost, c.fromRegisters ? value : p.fromHost,
+                  p.bytes + p.fill);
+      if (block_.weak != nullptr) block_.weak->written(block_, p.toSpace, p.to, p.bytes + p.fill);
     } else if (c.byteMask != 0xffff) {
       for (uint32_t i = 0; i < p.bytes; ++i) {
         if ((c.byteMask >> (i % 16) & 1) != 0) p.toHost[i] = p.fromHost[i];

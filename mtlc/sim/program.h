@@ -179,9 +179,21 @@ enum class AsyncOp : uint8_t {
   tensor,         // cp.async.bulk.tensor, cp.reduce.async.bulk.tensor
   bulkCommit,     // cp.async.bulk.commit_group
   bulkWait,       // cp.async.bulk.wait_group
+  store,          // st.async, red.async
+  mapReplace,     // tensormap.replace
+  mapCopy,        // tensormap.cp_fenceproxy
 };
 
-enum class ProxyFence : uint8_t { alias, async, mbarrierInit, tensormap };
+// async is for all memory, the next two for one space; acquire and release are of tensor maps.
+enum class ProxyFence : uint8_t {
+  alias,
+  async,
+  asyncGlobal,
+  asyncShared,
+  mbarrierInit,
+  mapAcquire,
+  mapRelease,
+};
 
 struct AsyncAddress {
   Ref base = kNoRef;
@@ -192,11 +204,11 @@ struct AsyncAddress {
 struct AsyncSite {
   AsyncOp op = AsyncOp::copy;
   AsyncAddress to, from, barrier;
-  AsyncAddress map;     // tensor: the tensor map
-  uint32_t bytes = 0;   // copy: of the destination
+  AsyncAddress map;     // tensor, mapReplace: the tensor map
+  uint32_t bytes = 0;   // copy, store: of the destination
   uint32_t groups = 0;  // waits: groups that may stay under way
   Ref amount = kNoRef;  // copy: bytes to read, others are zero; bulk: bytes; mbarriers: the count,
-                        // bytes, state or parity
+                        // bytes, state or parity; mapReplace: the new value
   Ref ignore = kNoRef;  // copy: a predicate that makes all bytes zero
   Ref multicast = kNoRef;  // bulk, tensor: blocks of the cluster
   Ref byteMask = kNoRef;   // bulk: bytes of each 16 that are written
@@ -209,10 +221,13 @@ struct AsyncSite {
   bool read = false;      // bulkWait: of the sources only
   Order order = Order::weak;
   ProxyFence fence = ProxyFence::async;
-  Mod reduction = Mod::none;     // bulk, tensor
-  Type type = Mod::none;         // Of its elements.
+  Mod reduction = Mod::none;  // bulk, tensor, store
+  Type type = Mod::none;      // Of its elements.
+  Mod field = Mod::none;      // mapReplace: which, and of which dimension
+  uint32_t dimension = 0;
+  std::vector<Ref> values;       // store: the elements
   std::vector<Ref> coordinates;  // tensor
-  std::vector<Ref> reads;        // Every register that the instruction reads.
+  std::vector<Ref> reads;        // Every register that the instruction reads, but for `values`.
 };
 
 // A variable in shared memory, or in a frame (its offset counts from the frame's begin). Guard gaps

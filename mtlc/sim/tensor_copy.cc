@@ -64,6 +64,8 @@ bool TensorSide::locate(const AsyncSite& site) {
     return false;
   };
   if (!decodeTensorMap(l.host[lane], map)) return refuse("there is none");
+  if (std::string why = checkTensorMap(map); !why.empty()) return refuse(why);
+  if (l.space[lane] == Space::global) mapAddress = l.address[lane];
   if (map.rank != site.coordinates.size()) {
     return refuse("it has rank " + std::to_string(map.rank));
   }

@@ -26,6 +26,7 @@ struct TensorSide {
   uint32_t sharedBytes = 0;
   Type type = Mod::none;  // Of the elements of a reduction.
   uint8_t* sharedHost = nullptr;
+  uint64_t mapAddress = 0;  // Of the map, in global memory; else 0.
 
   // Reads the tensor map and the registers. False when a fault was reported.
   bool locate(const AsyncSite& site);

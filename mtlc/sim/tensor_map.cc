@@ -1,6 +1,7 @@
 #include "mtlc/sim/tensor_map.h"
 
 #include <cstring>
+#include <iterator>
 
 namespace mtlc::sim {
 namespace {
@@ -18,7 +19,9 @@ struct Encoded {
   uint8_t rank;
   uint8_t swizzle;
   uint8_t nanFill;
-  uint8_t unused[kTensorMapBytes - 87];
+  uint8_t interleave;
+  uint8_t swizzleAtomicity;
+  uint8_t unused[kTensorMapBytes - 89];
 };
 static_assert(sizeof(Encoded) == kTensorMapBytes);
 
@@ -74,6 +77,8 @@ std::string checkTensorMap(const TensorMap& m) {
   uint32_t inner = m.box[0] * tensorTypeBytes(m.type);
   if (inner % 16 != 0) return "a row of the box is a multiple of 16 bytes";
   if (m.swizzle > TensorSwizzle::bytes128) return "there is no such swizzle";
+  if (m.interleave != 0) return "interleaved layouts are not simulated";
+  if (m.swizzleAtomicity != 0) return "swizzles of other units than 16 bytes are not simulated";
   uint32_t span = m.swizzle == TensorSwizzle::none ? 0 : 16u << static_cast<unsigned>(m.swizzle);
   if (span != 0 && inner > span) return "a row of the box is at most the span of the swizzle";
   if (elements * tensorTypeBytes(m.type) > 1u << 20) return "the box is larger than shared memory";
@@ -118,7 +123,61 @@ bool decodeTensorMap(const void* bytes, TensorMap& m) {
   }
   m.swizzle = static_cast<TensorSwizzle>(e.swizzle);
   m.nanFill = e.nanFill != 0;
-  return checkTensorMap(m).empty();
+  m.interleave = e.interleave;
+  m.swizzleAtomicity = e.swizzleAtomicity;
+  return true;
+}
+
+bool replaceInTensorMap(void* bytes, Mod field, unsigned dimension, uint64_t value) {
+  // By the numbers of the PTX ISA (9.7.9.28), which differ from those of the Driver API.
+  static constexpr TensorType kTypes[] = {
+      TensorType::u8,   TensorType::u16,  TensorType::u32,    TensorType::s32,    TensorType::u64,
+      TensorType::s64,  TensorType::f16,  TensorType::f32,    TensorType::f32Ftz, TensorType::f64,
+      TensorType::bf16, TensorType::tf32, TensorType::tf32Ftz};
+  Encoded e;
+  std::memcpy(&e, bytes, sizeof e);
+  if (e.magic != kMagic || dimension >= kMaxTensorRank) return false;
+  // What a narrower field cannot hold is no legal value either; it stays one.
+  auto upTo = [&](uint64_t most) { return value < most ? value : most; };
+  switch (field) {
+    case Mod::globalAddress:
+      e.address = value;
+      break;
+    case Mod::rank:  // Less one.
+      e.rank = static_cast<uint8_t>(upTo(254) + 1);
+      break;
+    case Mod::boxDim:
+      e.box[dimension] = static_cast<uint16_t>(upTo(0xffff));
+      break;
+    case Mod::globalDim:
+      e.dims[dimension] = static_cast<uint32_t>(value - 1);
+      break;
+    case Mod::globalStride:  // Of the next dimension; the innermost has none.
+      if (dimension < kMaxTensorRank - 1) e.strides[dimension] = value;
+      break;
+    case Mod::elementStride:
+      e.elementStrides[dimension] = static_cast<uint8_t>(upTo(0xff));
+      break;
+    case Mod::elemtype:
+      e.type = static_cast<uint8_t>(value < std::size(kTypes) ? kTypes[value] : TensorType{0xff});
+      break;
+    case Mod::interleaveLayout:
+      e.interleave = static_cast<uint8_t>(value);
+      break;
+    case Mod::swizzleMode:
+      e.swizzle = static_cast<uint8_t>(value);
+      break;
+    case Mod::swizzleAtomicity:
+      e.swizzleAtomicity = static_cast<uint8_t>(value);
+      break;
+    case Mod::fillMode:
+      e.nanFill = static_cast<uint8_t>(value);
+      break;
+    default:
+      return false;
+  }
+  std::memcpy(bytes, &e, sizeof e);
+  return true;
 }
 
 uint32_t swizzled(TensorSwizzle swizzle, uint32_t offset) {

@@ -11,6 +11,8 @@
 #include <string>
 #include <string_view>
 
+#include "mtlc/sim/isa/types.h"
+
 namespace mtlc::sim {
 
 inline constexpr size_t kTensorMapBytes = 128;
@@ -50,6 +52,9 @@ struct TensorMap {
   std::array<uint32_t, kMaxTensorRank> elementStrides{1, 1, 1, 1, 1};
   TensorSwizzle swizzle = TensorSwizzle::none;
   bool nanFill = false;  // What lies outside reads as NaN instead of zero.
+  // As tensormap.replace numbers them: 16 or 32 bytes, other units of a swizzle. Not simulated.
+  uint8_t interleave = 0;
+  uint8_t swizzleAtomicity = 0;
 
   // Elements of a box in shared memory, in dimension `i`: every elementStrides[i]-th of box[i]; the
   // innermost dimension has no stride.
@@ -64,8 +69,13 @@ struct TensorMap {
 std::string checkTensorMap(const TensorMap& map);
 // Writes the object to `out`, kTensorMapBytes long, unless checkTensorMap() complains: its text.
 std::string encodeTensorMap(const TensorMap& map, void* out);
-// False when the bytes are none that encodeTensorMap() wrote.
+// False when the bytes are none that encodeTensorMap() wrote. Kernels may have changed them:
+// checkTensorMap() says whether the map can be used.
 bool decodeTensorMap(const void* bytes, TensorMap& map);
+// Writes `value` to a field of encoded bytes, as tensormap.replace with this word does it; of a
+// dimension where fields have several. False when the bytes are no tensor map. Whether the result
+// can be used is another matter: fields are replaced one by one.
+bool replaceInTensorMap(void* bytes, Mod field, unsigned dimension, uint64_t value);
 
 // Where the byte at `offset` of shared memory is kept: a permutation of 16-byte chunks.
 uint32_t swizzled(TensorSwizzle swizzle, uint32_t offset);

@@ -8,20 +8,24 @@
 // store of its thread. A bulk copy to shared memory is delivered by the first successful wait for
 // its phase of the mbarrier; one from there leaves its source when its thread has waited for that.
 //
-// Bulk copies use the async proxy. What they read from shared memory must not have been written
-// through the generic proxy unless a proxy fence came after the write: of the writer, or of the
-// thread that issues the copy (PTX ISA 8, "Proxy-preserved base causality order"). The same holds
-// for the initialisation of their mbarrier, where a barrier of the block will do too: CUDA's
-// library relies on it.
+// Bulk copies use the async proxy. What they read must not have been written through the generic
+// proxy by their block unless a proxy fence came after the write: of the writer, of the thread that
+// issues the copy, or of any thread between two barriers (PTX ISA 8, "Proxy-preserved base
+// causality order"). What was written before the launch, or by other blocks, is not followed. The
+// same holds for the initialisation of their mbarrier, where a barrier of the block will do too:
+// CUDA's library relies on it. st.async and red.async belong to the generic proxy. Tensor maps that
+// the block has changed have fences of their own.
 
 #include "mtlc/sim/async.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <unordered_map>
 
 #include "mtlc/sim/checkers/checkers.h"
 #include "mtlc/sim/launch_state.h"
+#include "mtlc/sim/tensor_map.h"
 
 namespace mtlc::sim {
 namespace {
@@ -41,9 +45,27 @@ struct BlockCells {
   // above the thread. Fences and initialisations by the same clock.
   uint64_t clock = 1;
   std::vector<uint64_t> written;
-  std::vector<uint64_t> fence, initFence;  // By thread.
-  uint64_t barrier = 0;                    // The last barrier of the block.
+  // Of proxy fences for shared and for global memory: the last by thread; whether there was one
+  // since the last barrier; writes before this time are followed by a barrier, a fence of any
+  // thread, and a barrier.
+  struct Fences {
+    std::vector<uint64_t> last;
+    bool any = false;
+    uint64_t covered = 0;
+  };
+  Fences sharedFences, globalFences;
+  std::vector<uint64_t> initFence, mapAcquire, mapRelease;  // By thread.
+  uint64_t barrier = 0;                                     // The last barrier of the block.
+  uint32_t serial = 0;                                      // Of the block, in the launch.
   std::unordered_map<uint32_t, uint64_t> inits;
+};
+
+// The last writes of words of global memory through the generic proxy: when, by the clock of the
+// block, and by whom; and which block.
+struct WrittenPage {
+  static constexpr uint64_t kBytes = 4096;
+  std::array<uint64_t, kBytes / 4> stamp{};
+  std::array<uint32_t, kBytes / 4> block{};
 };
 
 struct ReadWords {
@@ -59,6 +81,10 @@ class AsyncChecker : public Observer {
     launch_ = &launch;
     for (const AsyncSite& a : launch.program->asyncs) {
       bulk_ = bulk_ || a.op == AsyncOp::bulk || a.op == AsyncOp::tensor;
+      // Whether copies read global memory, or tensor maps that may lie there.
+      bool tensor = a.op == AsyncOp::tensor;
+      readsGlobal_ =
+          readsGlobal_ || tensor || (a.op == AsyncOp::bulk && a.from.space == Space::global);
     }
   }
 
@@ -69,15 +95,27 @@ class AsyncChecker : public Observer {
     }
     BlockCells& c = cells(b);
     c = BlockCells{};
+    c.serial = ++serials_;
     if (bulk_) {
       c.written.assign(b.sharedBytes / 4 + 1, 0);
-      c.fence.assign(b.threads, 0);
-      c.initFence.assign(b.threads, 0);
+      for (std::vector<uint64_t>* times : {&c.sharedFences.last, &c.globalFences.last, &c.initFence,
+                                           &c.mapAcquire, &c.mapRelease}) {
+        times->assign(b.threads, 0);
+      }
     }
   }
 
   void access(Warp& w, const Access& a) override {
-    if (a.in.op == Op::async) return;
+    if (a.in.op == Op::async && !changesMap(*w.block, a.in)) return;
+    if (readsGlobal_ && a.space == Space::global && a.kind != AccessKind::load) {
+      BlockCells& c = cells(*w.block);
+      ++c.clock;
+      for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+        mark(a.addresses[lane], a.bytes, c.clock << kThreadBits | (w.index * kLanes + lane),
+             c.serial);
+      }
+    }
     if (a.space == Space::shared) {
       BlockCells& c = cells(*w.block);
       bool store = a.kind != AccessKind::load;
@@ -143,7 +181,8 @@ class AsyncChecker : public Observer {
     BlockCells& k = cells(*w.block);
     unsigned lane = c.thread % kLanes;
     Flight own = flightOf(w, *c.in, lane);
-    if (!c.toGlobal) {
+    if (c.map != 0) checkMap(w, k, c, lane);
+    if (!c.toGlobal && !c.fromRegisters) {
       auto init = k.inits.find(c.barrier);
       if (init != k.inits.end()) {
         uint64_t time = init->second >> kThreadBits;
@@ -157,7 +196,8 @@ class AsyncChecker : public Observer {
     }
     for (const Piece& p : c.pieces) {
       if (p.toSpace == Space::shared && p.bytes + p.fill != 0) {
-        checkFree(w, *c.in, lane, static_cast<uint32_t>(p.to), p.bytes + p.fill);
+        bool atomic = c.fromRegisters && c.reduction != Mod::none;
+        checkFree(w, *c.in, lane, static_cast<uint32_t>(p.to), p.bytes + p.fill, atomic);
       }
     }
     bool told = false;
@@ -180,10 +220,19 @@ class AsyncChecker : public Observer {
           }
           uint64_t time = k.written[g] >> kThreadBits;
           uint32_t by = threadOf(k.written[g]);
-          if (told || time == 0 || std::max(k.fence[by], k.fence[c.thread]) >= time) return;
+          if (told || time == 0 || fenced(k.sharedFences, time, by, c.thread)) return;
           told = true;
           reportCheck(w, *c.in, lane, ReportKind::async, DiagId::SimAsyncProxy,
-                      {hexText(uint64_t{g} * 4), triple(w.block->threadId(by))});
+                      {hexText(uint64_t{g} * 4), triple(w.block->threadId(by)), "shared"});
+        });
+      }
+      if (p.fromSpace == Space::global && p.bytes != 0 && !told) {
+        eachWritten(p.from, p.bytes, k.serial, [&](uint64_t address, uint64_t& stamp) {
+          uint32_t by = threadOf(stamp);
+          if (told || fenced(k.globalFences, stamp >> kThreadBits, by, c.thread)) return;
+          told = true;
+          reportCheck(w, *c.in, lane, ReportKind::async, DiagId::SimAsyncProxy,
+                      {hexText(address), triple(w.block->threadId(by)), "global"});
         });
       }
       if (c.toGlobal && p.bytes != 0) targets_[p.to] = {p.to + p.bytes, own, w.block};
@@ -192,6 +241,21 @@ class AsyncChecker : public Observer {
 
   void sourceRead(Block& b, const BulkCopy& c) override {
     if (c.sourceWaited) releaseSource(b, c);
+  }
+
+  // What the async proxy has written over is no business of the generic one any more.
+  void landed(Block& b, const BulkCopy& c) override {
+    BlockCells& k = cells(b);
+    for (const Piece& p : c.pieces) {
+      uint32_t bytes = p.bytes + p.fill;
+      if (bytes == 0) continue;
+      if (p.toSpace == Space::global) {
+        eachWritten(p.to, bytes, k.serial, [](uint64_t, uint64_t& stamp) { stamp = 0; });
+      } else if (!k.written.empty()) {
+        uint64_t stamp = c.fromRegisters ? ++k.clock << kThreadBits | c.thread : 0;
+        eachWord(static_cast<uint32_t>(p.to), bytes, [&](uint32_t g) { k.written[g] = stamp; });
+      }
+    }
   }
 
   void delivered(Block& b, const BulkCopy& c) override {
@@ -222,17 +286,28 @@ class AsyncChecker : public Observer {
 
   void proxyFence(Warp& w, const Instr&, LaneMask mask, ProxyFence kind) override {
     BlockCells& c = cells(*w.block);
-    if (c.fence.empty() || kind == ProxyFence::alias || kind == ProxyFence::tensormap) return;
+    if (c.initFence.empty() || kind == ProxyFence::alias) return;
     ++c.clock;
+    bool map = kind == ProxyFence::mapAcquire || kind == ProxyFence::mapRelease;
+    bool shared = kind == ProxyFence::async || kind == ProxyFence::asyncShared;
+    bool global = kind == ProxyFence::async || kind == ProxyFence::asyncGlobal;
+    c.sharedFences.any = c.sharedFences.any || shared;
+    c.globalFences.any = c.globalFences.any || global;
     for (LaneMask m = mask; m != 0; m &= m - 1) {
       uint32_t thread = w.index * kLanes + static_cast<unsigned>(__builtin_ctz(m));
-      c.initFence[thread] = c.clock;
-      if (kind == ProxyFence::async) c.fence[thread] = c.clock;
+      if (map) (kind == ProxyFence::mapAcquire ? c.mapAcquire : c.mapRelease)[thread] = c.clock;
+      if (shared || kind == ProxyFence::mbarrierInit) c.initFence[thread] = c.clock;
+      if (shared) c.sharedFences.last[thread] = c.clock;
+      if (global) c.globalFences.last[thread] = c.clock;
     }
   }
 
   void barrierReleased(Block& b, uint32_t) override {
     BlockCells& c = cells(b);
+    for (BlockCells::Fences* f : {&c.sharedFences, &c.globalFences}) {
+      if (f->any) f->covered = c.barrier;
+      f->any = false;
+    }
     c.barrier = ++c.clock;
   }
 
@@ -247,6 +322,56 @@ class AsyncChecker : public Observer {
     Flight flight = 0;
     const Block* block = nullptr;
   };
+
+  // tensormap.replace and its copy are accesses of the generic proxy.
+  static bool changesMap(const Block& b, const Instr& in) {
+    AsyncOp op = b.program->asyncs[in.ext].op;
+    return op == AsyncOp::mapReplace || op == AsyncOp::mapCopy;
+  }
+
+  // Whether a fence is between a write of thread `by` and a copy that `issuer` issues now.
+  static bool fenced(const BlockCells::Fences& f, uint64_t time, uint32_t by, uint32_t issuer) {
+    return std::max(f.last[by], f.last[issuer]) >= time || time < f.covered;
+  }
+
+  void mark(uint64_t address, uint64_t bytes, uint64_t stamp, uint32_t serial) {
+    for (uint64_t at = address / 4 * 4; at < address + bytes; at += 4) {
+      std::unique_ptr<WrittenPage>& page = written_[at / WrittenPage::kBytes];
+      if (page == nullptr) page = std::make_unique<WrittenPage>();
+      uint64_t word = at % WrittenPage::kBytes / 4;
+      page->stamp[word] = stamp;
+      page->block[word] = serial;
+    }
+  }
+  // Words in a range that block `serial` has written last.
+  template <typename Visit>
+  void eachWritten(uint64_t address, uint64_t bytes, uint32_t serial, Visit visit) {
+    if (written_.empty()) return;
+    for (uint64_t at = address / 4 * 4; at < address + bytes;) {
+      auto it = written_.find(at / WrittenPage::kBytes);
+      uint64_t next = (at / WrittenPage::kBytes + 1) * WrittenPage::kBytes;
+      for (; it != written_.end() && at < std::min(next, address + bytes); at += 4) {
+        uint64_t word = at % WrittenPage::kBytes / 4;
+        uint64_t& stamp = it->second->stamp[word];
+        if (stamp != 0 && it->second->block[word] == serial) visit(at, stamp);
+      }
+      at = next;
+    }
+  }
+
+  // A tensor map that the block has changed: by this thread, or by one that has released it.
+  void checkMap(Warp& w, BlockCells& k, const BulkCopy& c, unsigned lane) {
+    bool told = false;
+    eachWritten(c.map, kTensorMapBytes, k.serial, [&](uint64_t, uint64_t& stamp) {
+      uint64_t time = stamp >> kThreadBits;
+      uint32_t by = threadOf(stamp);
+      bool released = by == c.thread || k.mapRelease[by] >= time;
+      if (told || (released && k.mapAcquire[c.thread] >= time)) return;
+      told = true;
+      reportCheck(w, *c.in, lane, ReportKind::async, DiagId::SimAsyncMapFence,
+                  {hexText(c.map), triple(w.block->threadId(by))});
+    });
+  }
 
   static uint32_t threadOf(uint64_t stamp) { return stamp & ((1u << kThreadBits) - 1); }
 
@@ -312,15 +437,23 @@ class AsyncChecker : public Observer {
   }
 
   // A copy of `in` is going to these bytes of shared memory: nothing else may be under way to them.
-  void checkFree(Warp& w, const Instr& in, unsigned lane, uint32_t offset, uint32_t bytes) {
+  // But for one red.async under way to where another goes.
+  void checkFree(Warp& w, const Instr& in, unsigned lane, uint32_t offset, uint32_t bytes,
+                 bool atomic = false) {
     const BlockCells& c = cells(*w.block);
     if (c.marked == 0) return;
     for (uint32_t g = offset / 4; g <= (offset + bytes - 1) / 4; ++g) {
-      if (c.shared[g] == 0) continue;
+      if (c.shared[g] == 0 || (atomic && isReduction(c.shared[g]))) continue;
       report(w, in, lane, AccessKind::store, DiagId::SimAsyncOverwrite, offset, bytes,
              Space::shared, c.shared[g]);
       return;
     }
+  }
+
+  bool isReduction(Flight flight) const {
+    const Instr& in = launch_->program->code[(flight >> kThreadBits) - 1];
+    const AsyncSite& site = launch_->program->asyncs[in.ext];
+    return site.op == AsyncOp::store && site.reduction != Mod::none;
   }
 
   static void goesTo(Block& b, Flight flight, uint32_t offset, uint32_t bytes) {
@@ -380,9 +513,12 @@ class AsyncChecker : public Observer {
 
   LaunchState* launch_ = nullptr;
   std::vector<std::unique_ptr<BlockCells>> owned_;
-  bool bulk_ = false;                              // The program has bulk copies.
-  std::unordered_map<uint32_t, ReadWords> reads_;  // By allocation.
-  std::map<uint64_t, Target> targets_;             // By address.
+  bool bulk_ = false;         // The program has bulk copies.
+  bool readsGlobal_ = false;  // They read global memory.
+  uint32_t serials_ = 0;
+  std::unordered_map<uint64_t, std::unique_ptr<WrittenPage>> written_;  // By address / kBytes.
+  std::unordered_map<uint32_t, ReadWords> reads_;                       // By allocation.
+  std::map<uint64_t, Target> targets_;                                  // By address.
 };
 
 }  // namespace

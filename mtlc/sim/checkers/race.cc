@@ -717,7 +717,8 @@ class RaceChecker : public Observer {
     cellsOf(w, c, space, at, bytes, kind,
             [&](const Access& a, const CellRun& run, const ScanAccess& s, unsigned lane) {
               // Reductions are atomic among each other.
-              if (c.reduction != Mod::none && !load && space == Space::global) return;
+              bool atomic = space == Space::global || c.fromRegisters;
+              if (c.reduction != Mod::none && !load && atomic) return;
               checkWrite(w, a, run, s, lane);
               if (!load) checkRead(w, a, run, s, lane);
               if (!record) return;

@@ -198,6 +198,7 @@ class Analysis {
         return;
       case Op::async:
         for (Ref r : p_.asyncs[in.ext].reads) use(r);
+        for (Ref r : p_.asyncs[in.ext].values) use(r);
         define(in.dst);
         return;
       case Op::call: {

@@ -258,6 +258,22 @@ std::string writtenAsync(const Form& f, std::string text) {
       return text + " %p1, [%rd8], " + (f.has(Mod::parity) ? "%r1;" : "%rd1;");
     case Family::tensormapFence:
       return text + " [%rd8], 128;";
+    case Family::tensormapCopy:
+      return text + " [%rd8], [%rd7], 128;";
+    case Family::tensormapReplace: {
+      bool numbered = f.firstOf({Mod::boxDim, Mod::globalDim, Mod::globalStride,
+                                 Mod::elementStride}) != Mod::none;
+      bool address = f.firstOf({Mod::globalAddress, Mod::globalStride}) != Mod::none;
+      bool constant = !numbered && !address && !f.has(Mod::rank);
+      return text + " [%rd8]" + (numbered ? ", 3" : "") +
+             (constant  ? ", 1;"
+              : address ? ", %rd1;"
+                        : ", %r1;");
+    }
+    case Family::storeAsync: {
+      const char* reg = f.has(Mod::sharedCluster) ? "%r" : "%rd";
+      return absl::StrFormat("%s [%s8], %s, [%s7];", text, reg, vectorOf(f.types[0], f, 0), reg);
+    }
     case Family::bulkCopy:
     case Family::bulkReduce:
       return text + (toGlobal ? " [%rd8], [%r2], 32" : " [%r2], [%rd8], %r3") + rest + ";";
@@ -397,11 +413,11 @@ TEST_F(Ptxas, TakesEveryMatrixForm) {
   }
 }
 
-// So are conversions to and from formats below eight bits.
-TEST_F(Ptxas, TakesEveryConversion) {
+// So are conversions to and from formats below eight bits, and changes of tensor maps.
+TEST_F(Ptxas, TakesEveryConversionAndTensorMapChange) {
   std::vector<std::string> lines;
   for (const InstrRow& row : instructionTable()) {
-    if (row.opcode != "cvt") continue;
+    if (row.opcode != "cvt" && row.opcode != "tensormap") continue;
     for (const Form& f : formsOf(row)) lines.push_back(written(f));
   }
   EXPECT_GT(lines.size(), 800u);
@@ -409,6 +425,7 @@ TEST_F(Ptxas, TakesEveryConversion) {
     compareRefusals({90, target}, lines);
   }
   for (const char* target : {"sm_90a", "sm_100", "sm_120"}) compareRefusals({90, target}, lines);
+  compareRefusals({83, "sm_90a"}, lines);
   compareRefusals({86, "sm_100a"}, lines);
   compareRefusals({87, "sm_120a"}, lines);
   compareRefusals({88, "sm_121f"}, lines);

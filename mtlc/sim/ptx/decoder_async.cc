@@ -250,6 +250,83 @@ bool FunctionDecoder::bulkInstruction(const Instruction& in, const Form& form, A
   return true;
 }
 
+// st.async and red.async: [address], value or vector, [mbarrier]
+bool FunctionDecoder::asyncStore(const Instruction& in, const Form& form, AsyncSite& site) {
+  Space space = sharedOrGeneric(form);
+  if (!operandCount(in, 3, 3) || !asyncAddress(in.operands[0], space, site.to) ||
+      !asyncAddress(in.operands[2], space, site.barrier)) {
+    return false;
+  }
+  site.op = AsyncOp::store;
+  site.type = form.types[0];
+  site.reduction = form.firstOf({Mod::add, Mod::minMod, Mod::maxMod, Mod::inc, Mod::dec,
+                                 Mod::andMod, Mod::orMod, Mod::xorMod});
+  size_t count = form.has(Mod::v4) ? 4 : form.has(Mod::v2) ? 2 : 1;
+  const Operand& value = in.operands[1];
+  std::vector<Operand> elements = {value};
+  if (count != 1) {
+    if (value.kind != Operand::Kind::vector || value.elements.size() != count) {
+      return error(DiagId::PtxOperandKind, value.loc, 1, {"anything but a vector of that length"});
+    }
+    elements = value.elements;
+  }
+  for (const Operand& e : elements) {
+    auto ref = source(e, site.type, false, false, nullptr);
+    if (!ref) return false;
+    site.values.push_back(*ref);
+  }
+  site.bytes = static_cast<uint32_t>(count * typeBits(site.type) / 8);
+  return true;
+}
+
+namespace {
+
+// Fields of a tensor map whose values are constants of the instruction: the largest.
+struct ConstantField {
+  Mod field;
+  uint64_t most;
+};
+constexpr ConstantField kConstantFields[] = {
+    {Mod::elemtype, 12}, {Mod::interleaveLayout, 2}, {Mod::swizzleMode, 3},
+    {Mod::fillMode, 1},  {Mod::swizzleAtomicity, 3},
+};
+
+}  // namespace
+
+// tensormap.replace [map]{, dimension}, value
+bool FunctionDecoder::mapReplace(const Instruction& in, const Form& form, AsyncSite& site) {
+  site.op = AsyncOp::mapReplace;
+  site.bytes = 128;
+  site.field =
+      form.firstOf({Mod::globalAddress, Mod::rank, Mod::boxDim, Mod::globalDim, Mod::globalStride,
+                    Mod::elementStride, Mod::elemtype, Mod::interleaveLayout, Mod::swizzleMode,
+                    Mod::fillMode, Mod::swizzleAtomicity});
+  bool numbered = form.firstOf({Mod::boxDim, Mod::globalDim, Mod::globalStride,
+                                Mod::elementStride}) != Mod::none;
+  size_t count = numbered ? 3 : 2;
+  Space space = form.has(Mod::global)      ? Space::global
+                : form.has(Mod::sharedCta) ? Space::shared
+                                           : Space::generic;
+  if (!operandCount(in, count, count) || !asyncAddress(in.operands[0], space, site.map)) {
+    return false;
+  }
+  auto constantUpTo = [&](const Operand& o, uint64_t most, uint64_t& number) {
+    if (!constantOperand(o, number)) return false;
+    return number <= most || error(DiagId::PtxOutOfRange, o.loc, 0, {most});
+  };
+  uint64_t number = 0;
+  if (numbered && !constantUpTo(in.operands[1], 4, number)) return false;
+  site.dimension = static_cast<uint32_t>(number);
+  const Operand& value = in.operands.back();
+  for (const ConstantField& f : kConstantFields) {
+    if (f.field == site.field && !constantUpTo(value, f.most, number)) return false;
+  }
+  auto ref = source(value, form.types[0] == Mod::b64 ? Mod::u64 : Mod::u32, false, false, nullptr);
+  if (!ref) return false;
+  site.amount = *ref;
+  return true;
+}
+
 bool FunctionDecoder::asyncInstruction(const Instruction& in, const Form& form) {
   AsyncSite site;
   Ref dst = kNoRef;
@@ -283,12 +360,15 @@ bool FunctionDecoder::asyncInstruction(const Instruction& in, const Form& form) 
       site.op = AsyncOp::proxyFence;
       site.fence = form.has(Mod::mbarrierInit) ? ProxyFence::mbarrierInit
                    : form.has(Mod::alias)      ? ProxyFence::alias
-                                               : ProxyFence::async;
+                   : form.has(Mod::global)     ? ProxyFence::asyncGlobal
+                   : form.firstOf({Mod::sharedCta, Mod::sharedCluster}) != Mod::none
+                       ? ProxyFence::asyncShared
+                       : ProxyFence::async;
       break;
     case Family::tensormapFence:
       // [address], 128 of an acquire: the fence is for these bytes.
       site.op = AsyncOp::proxyFence;
-      site.fence = ProxyFence::tensormap;
+      site.fence = form.has(Mod::release) ? ProxyFence::mapRelease : ProxyFence::mapAcquire;
       if (form.has(Mod::release)) break;
       if (!operandCount(in, 2, 2) || !asyncAddress(in.operands[0], Space::generic, site.map) ||
           !constantOperand(in.operands[1], value)) {
@@ -296,6 +376,25 @@ bool FunctionDecoder::asyncInstruction(const Instruction& in, const Form& form) 
       }
       if (value != 128) {
         return error(DiagId::PtxCopySize, in.operands[1].loc, 0, {in.spelling, 128, value});
+      }
+      break;
+    case Family::storeAsync:
+      if (!asyncStore(in, form, site)) return false;
+      break;
+    case Family::tensormapReplace:
+      if (!mapReplace(in, form, site)) return false;
+      break;
+    case Family::tensormapCopy:
+      // [to], [from], 128
+      site.op = AsyncOp::mapCopy;
+      site.bytes = 128;
+      if (!operandCount(in, 3, 3) || !asyncAddress(in.operands[0], Space::global, site.to) ||
+          !asyncAddress(in.operands[1], Space::shared, site.from) ||
+          !constantOperand(in.operands[2], value)) {
+        return false;
+      }
+      if (value != 128) {
+        return error(DiagId::PtxCopySize, in.operands[2].loc, 0, {in.spelling, 128, value});
       }
       break;
     case Family::clusterArrive:

@@ -170,6 +170,8 @@ class FunctionDecoder {
   bool asyncInstruction(const Instruction& in, const Form& form);
   bool copyInstruction(const Instruction& in, const Form& form, AsyncSite& site);
   bool mbarrierInstruction(const Instruction& in, const Form& form, AsyncSite& site, Ref& dst);
+  bool asyncStore(const Instruction& in, const Form& form, AsyncSite& site);
+  bool mapReplace(const Instruction& in, const Form& form, AsyncSite& site);
   bool bulkInstruction(const Instruction& in, const Form& form, AsyncSite& site);
   bool tensorOperand(const Operand& o, const Form& form, AsyncSite& site);
   bool constantOperand(const Operand& o, uint64_t& value);

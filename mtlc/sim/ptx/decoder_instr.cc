@@ -51,6 +51,8 @@ std::string_view specificTarget(const Form& f, const Module& m) {
   switch (f.row->family) {
     case Family::reduxSync:
       return f.types[0] == Mod::f32 && !m.archSpecific ? "100a" : "";
+    case Family::tensormapReplace:
+      return m.archSpecific ? "" : f.row->sm >= 100 ? "100a" : "90a";
     case Family::cvtPair:
     case Family::cvtNarrow:
       return f.firstOf({Mod::e2m1x2, Mod::e2m3x2, Mod::e3m2x2, Mod::ue8m0x2}) != Mod::none &&
@@ -261,6 +263,9 @@ void FunctionDecoder::instruction(const Instruction& in) {
     case Family::mbarrierArrive:
     case Family::mbarrierWait:
     case Family::proxyFence:
+    case Family::storeAsync:
+    case Family::tensormapReplace:
+    case Family::tensormapCopy:
     case Family::tensormapFence:
     case Family::clusterArrive:
     case Family::clusterWait:
