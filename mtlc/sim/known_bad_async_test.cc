@@ -281,6 +281,21 @@ W:
 +  ld.shared.u32 %r1, [%r20];
 )",
        1},
+      // Its bytes came through the generic proxy.
+      {"async_no_proxy_fence_after_a_st_async", DiagId::SimAsyncProxy, R"(
+  mbarrier.init.shared.b64 [bar], 1;
+  mbarrier.arrive.expect_tx.shared.b64 _, [bar], 16;
+  st.async.shared::cluster.mbarrier::complete_tx::bytes.v4.u32 [%r20], {%r0, %r0, %r0, %r0}, [bar];
+-  fence.proxy.async.shared::cta;
+W:
+  mbarrier.try_wait.parity.shared.b64 %p1, [bar], 0;
+  @!%p1 bra W;
++  fence.proxy.async.shared::cta;
+  cp.async.bulk.global.shared::cta.bulk_group [%rd1], [%r20], 16; // BAD
+  cp.async.bulk.commit_group;
+  cp.async.bulk.wait_group 0;
+)",
+       1},
       {"async_store_over_a_red_async", DiagId::SimAsyncOverwrite, R"(
   st.shared.u32 [%r20], 7;
   mbarrier.init.shared.b64 [bar], 1;
