@@ -10,6 +10,7 @@
 #include "mtlc/analysis/device_verifier.h"
 #include "mtlc/capi/internal.h"
 #include "mtlc/codegen/ptx/ptx.h"
+#include "mtlc/codegen/spirv/spirv.h"
 #include "mtlc/ir/text.h"
 #include "mtlc/ir/verifier.h"
 #include "mtlc/support/file_io.h"
@@ -58,6 +59,36 @@ void showRemarks(std::string_view lines, const std::optional<std::string>& focus
   }
 }
 
+std::optional<std::string> ptxOf(const MtlcContext& context, ir::Module& module,
+                                 transforms::RemarkLog* remarks, DiagnosticEngine& diags) {
+  const PtxVersion version{static_cast<uint8_t>(context.ptxMajor),
+                           static_cast<uint8_t>(context.ptxMinor)};
+  const std::optional<PtxProfile> profile = PtxProfile::resolve(context.ptxTarget, version, diags);
+  if (!profile) return std::nullopt;
+  return emitPtx(module,
+                 {.profile = *profile,
+                  .lineInfo = context.lineInfo != 0,
+                  .tensorReplay = context.tensorReplay != 0,
+                  .tensorTupleBudget = static_cast<unsigned>(context.tupleBudget),
+                  .remarks = remarks},
+                 diags);
+}
+
+std::optional<std::string> spirvOf(const MtlcContext& context, ir::Module& module,
+                                   transforms::RemarkLog* remarks, DiagnosticEngine& diags) {
+  const SpirvProfile* profile = resolveSpirvProfile(context.spirvTarget, diags);
+  if (profile == nullptr) return std::nullopt;
+  const std::optional<std::vector<uint32_t>> words =
+      emitSpirv(module,
+                {.profile = profile,
+                 .lineInfo = context.lineInfo != 0,
+                 .tensorReplay = context.tensorReplay != 0,
+                 .remarks = remarks},
+                diags);
+  if (!words) return std::nullopt;
+  return std::string(reinterpret_cast<const char*>(words->data()), words->size() * 4);
+}
+
 // The artefact, or nothing after reporting.
 std::optional<std::string> emit(MtlcContext* context, MtlcModule* module, MtlcArch arch,
                                 std::string_view call) {
@@ -65,26 +96,20 @@ std::optional<std::string> emit(MtlcContext* context, MtlcModule* module, MtlcAr
     misuse(context, call, "the context or the module is NULL");
     return std::nullopt;
   }
-  if (arch != MTLC_ARCH_PTX) {
+  if (arch != MTLC_ARCH_PTX && arch != MTLC_ARCH_SPIRV) {
     fail(context, DiagId::CapiNotInBuild,
-         {absl::StrFormat("code for %s", mtlc_arch_name(arch)), "this build emits MTLC_ARCH_PTX"});
+         {absl::StrFormat("code for %s", mtlc_arch_name(arch)),
+          "this build emits MTLC_ARCH_PTX and MTLC_ARCH_SPIRV"});
     return std::nullopt;
   }
   DiagnosticEngine diags;
   std::optional<std::string> text;
   if (ir::verify(*module->ir, diags) && analysis::verifyForDevice(*module->ir, diags)) {
-    const PtxVersion version{static_cast<uint8_t>(context->ptxMajor),
-                             static_cast<uint8_t>(context->ptxMinor)};
-    if (std::optional<PtxProfile> profile =
-            PtxProfile::resolve(context->ptxTarget, version, diags)) {
-      transforms::RemarkLog remarks;
-      const PtxOptions options{.profile = *profile,
-                               .lineInfo = context->lineInfo != 0,
-                               .tensorTupleBudget = static_cast<unsigned>(context->tupleBudget),
-                               .remarks = context->explain != 0 ? &remarks : nullptr};
-      text = emitPtx(*module->ir, options, diags);
-      showRemarks(transforms::renderHuman(remarks, module->ir->sources()), context->explainFocus);
-    }
+    transforms::RemarkLog remarks;
+    transforms::RemarkLog* const log = context->explain != 0 ? &remarks : nullptr;
+    text = arch == MTLC_ARCH_PTX ? ptxOf(*context, *module->ir, log, diags)
+                                 : spirvOf(*context, *module->ir, log, diags);
+    showRemarks(transforms::renderHuman(remarks, module->ir->sources()), context->explainFocus);
   }
   if (finish(context, diags, module->ir->sources()) == 0) return std::nullopt;
   return text;
@@ -169,6 +194,23 @@ int mtlc_context_set_ptx_tensor_tuple_budget(MtlcContext* c, int tuples) {
 int mtlc_context_ptx_tensor_tuple_budget(const MtlcContext* c) {
   return c != nullptr ? c->tupleBudget : 0;
 }
+
+int mtlc_context_set_spirv_target(MtlcContext* c, const char* target) {
+  if (c == nullptr) return 0;
+  if (target == nullptr) return misuse(c, "mtlc_context_set_spirv_target", "the target is NULL");
+  DiagnosticEngine diags;
+  if (const mtlc::SpirvProfile* profile = mtlc::resolveSpirvProfile(target, diags)) {
+    c->spirvTarget = std::string(profile->name);
+  }
+  return finish(c, diags, mtlc::SourceManager());
+}
+const char* mtlc_context_spirv_target(const MtlcContext* c) {
+  return c != nullptr ? c->spirvTarget.c_str() : "";
+}
+void mtlc_context_set_tensor_replay(MtlcContext* c, int on) {
+  if (c != nullptr) c->tensorReplay = on;
+}
+int mtlc_context_tensor_replay(const MtlcContext* c) { return c != nullptr ? c->tensorReplay : 0; }
 
 const char* mtlc_context_error(const MtlcContext* c) {
   return c != nullptr ? c->error.c_str() : "";
@@ -284,11 +326,12 @@ int mtlc_emit(MtlcContext* c, MtlcModule* m, MtlcArch arch, const char* path) {
 
 int mtlc_emit_object(MtlcContext* c, MtlcModule*, const char*) {
   return fail(c, DiagId::CapiNotInBuild,
-              {"code for the host", "mtlc_emit() writes PTX for a host program to load"});
+              {"code for the host", "mtlc_emit() writes PTX or SPIR-V for a host program to load"});
 }
 int mtlc_build_executable(MtlcContext* c, MtlcModule*, const char*) {
-  return fail(c, DiagId::CapiNotInBuild,
-              {"linking of host programs", "mtlc_emit() writes PTX for a host program to load"});
+  return fail(
+      c, DiagId::CapiNotInBuild,
+      {"linking of host programs", "mtlc_emit() writes PTX or SPIR-V for a host program to load"});
 }
 
 }  // extern "C"

@@ -21,6 +21,8 @@ struct MtlcContext {
   std::string ptxTarget = "sm_121a";
   int ptxMajor = 8, ptxMinor = 8;
   int tupleBudget = 0;
+  std::string spirvTarget = "spirv-opencl2.0";
+  int tensorReplay = 0;
   int lineInfo = 0;
   std::string error;  // Of the last call.
 };

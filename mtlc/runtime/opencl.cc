@@ -376,17 +376,49 @@ class Device final : public OpenClDevice {
         return absl::InvalidArgumentError("a dimension of the launch is 0");
       }
     }
+    if (arena && launch.sharedBytes == 0) {
+      return absl::InvalidArgumentError(absl::StrFormat(
+          "kernel '%s' uses workgroup memory of the launch's size, and the launch gives none",
+          kernel.name));
+    }
+    return absl::OkStatus();
+  }
+
+  // What this kernel may have on this device.
+  absl::Status checkLimits(cl_kernel handle, const SpirvKernel& kernel,
+                           const OpenClLaunch& launch) const {
+    const uint64_t items = uint64_t{launch.block[0]} * launch.block[1] * uint64_t{launch.block[2]};
+    size_t most = 0;
+    if (api_.clGetKernelWorkGroupInfo(handle, device_, CL_KERNEL_WORK_GROUP_SIZE, sizeof most,
+                                      &most, nullptr) == CL_SUCCESS &&
+        items > most) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("a workgroup of %d work-items: kernel '%s' may have %d on %s", items,
+                          kernel.name, most, name_));
+    }
+    cl_ulong own = 0, memory = 0;
+    if (api_.clGetKernelWorkGroupInfo(handle, device_, CL_KERNEL_LOCAL_MEM_SIZE, sizeof own, &own,
+                                      nullptr) == CL_SUCCESS &&
+        api_.clGetDeviceInfo(device_, CL_DEVICE_LOCAL_MEM_SIZE, sizeof memory, &memory, nullptr) ==
+            CL_SUCCESS &&
+        own + launch.sharedBytes > memory) {
+      return absl::InvalidArgumentError(
+          absl::StrFormat("kernel '%s' needs %d bytes of workgroup memory, and the launch gives %d "
+                          "more: %s has %d",
+                          kernel.name, own, launch.sharedBytes, name_, memory));
+    }
     return absl::OkStatus();
   }
 
   absl::StatusOr<OpenClTimes> run(cl_kernel handle, const SpirvKernel& kernel,
                                   const OpenClLaunch& launch) {
+    // Before the arguments are set: their sizes count as the kernel's own afterwards.
+    if (absl::Status status = checkLimits(handle, kernel, launch); !status.ok()) return status;
     for (size_t i = 0; i < kernel.params.size(); ++i) {
       cl_int code = CL_SUCCESS;
       const cl_uint index = static_cast<cl_uint>(i);
       if (isArena(kernel, i)) {
-        const size_t bytes = launch.sharedBytes == 0 ? 1 : launch.sharedBytes;
-        code = api_.clSetKernelArg(handle, index, bytes, nullptr);
+        code = api_.clSetKernelArg(handle, index, launch.sharedBytes, nullptr);
       } else if (kernel.params[i].kind == KernelParam::Kind::Value) {
         code =
             api_.clSetKernelArg(handle, index, launch.arguments[i].size, launch.arguments[i].bytes);

@@ -7,11 +7,17 @@ namespace mtlc::transforms {
 namespace {
 
 constexpr RemarkRow kRemarks[] = {
-#define REMARK(Id, Pass, kind, message) {#Id, PassId::Pass, RemarkKind::kind, message},
+#define REMARK(Id, Pass, kind, message) {#Id, PassId::Pass, {}, RemarkKind::kind, message},
+#define BACK_END_REMARK(Id, backEnd, kind, message) \
+  {#Id, PassId{}, backEnd, RemarkKind::kind, message},
 #include "mtlc/transforms/remarks.def"
 };
 
 constexpr std::string_view kKindNames[] = {"applied", "missed", "analysis"};
+
+std::string_view originOf(const RemarkRow& row) {
+  return row.backEnd.empty() ? passRow(row.pass).name : row.backEnd;
+}
 
 }  // namespace
 
@@ -45,7 +51,7 @@ std::string renderHuman(const RemarkLog& log, const SourceManager& sources) {
     }
     out += row.kind == RemarkKind::applied ? "remark" : kKindNames[static_cast<size_t>(row.kind)];
     out += ": [";
-    out += passRow(row.pass).name;
+    out += originOf(row);
     absl::StrAppend(&out, "] ", r.message, " (in '", r.function, "')\n");
   }
   return out;
@@ -58,7 +64,7 @@ std::string renderJson(const RemarkLog& log, const SourceManager& sources) {
     out += "{\"kind\":";
     out += jsonQuote(kKindNames[static_cast<size_t>(row.kind)]);
     out += ",\"pass\":";
-    out += jsonQuote(passRow(row.pass).name);
+    out += jsonQuote(originOf(row));
     out += ",\"id\":";
     out += jsonQuote(row.name);
     out += ",\"file\":";

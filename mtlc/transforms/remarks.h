@@ -35,8 +35,9 @@ inline constexpr int kRemarkCount = 0
     ;
 
 struct RemarkRow {
-  std::string_view name;  // "SlotPromoted"; JSON shows it as "id".
-  PassId pass;
+  std::string_view name;     // "SlotPromoted"; JSON shows it as "id".
+  PassId pass;               // Meaningless with a back end.
+  std::string_view backEnd;  // "spirv"; empty for remarks of passes.
   RemarkKind kind;
   std::string_view message;
 };

@@ -1,7 +1,7 @@
 #include "tools/targets/all_targets.h"
 
 #include "mtlc/codegen/ptx/ptx.h"
-#include "mtlc/codegen/spirv/spirv.h"
+#include "mtlc/codegen/spirv/spirv_target.h"
 
 namespace mtlc {
 

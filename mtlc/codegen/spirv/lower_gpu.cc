@@ -1,7 +1,8 @@
 // Barriers, fences, atomics, subgroup operations.
 //
 // An order covers all memory (docs/ir.md §5), so the semantics of an atomic name both regions; a
-// barrier orders the regions it names.
+// barrier orders the regions it names. A seq_cst atomic is a seq_cst fence and an acquiring or
+// releasing operation: OpenCL's own, like C11's, does not order other accesses as a fence does.
 
 #include "mtlc/codegen/spirv/lowering.h"
 
@@ -122,7 +123,14 @@ Id FunctionLowering::atomic(Operation& op) {
   if (elem.bits() == 64) out_.need(spv::Capability::Int64Atomics);
   const Id type = typeOf(elem);
   const Id pointer = typedPointer(op.operand(0), elem);
-  const Id where = scope(attr.scope), order = semantics(attr.order, kBothRegions);
+  const Id where = scope(attr.scope);
+  MemoryOrder own = attr.order, failure = attr.failureOrder;
+  if (own == MemoryOrder::SeqCst) {
+    effect(spv::Op::OpMemoryBarrier, {where, semantics(own, kBothRegions)});
+    own = op.opcode() == Opcode::AtomicStore ? MemoryOrder::Release : MemoryOrder::Acquire;
+    if (failure == MemoryOrder::SeqCst) failure = MemoryOrder::Acquire;
+  }
+  const Id order = semantics(own, kBothRegions);
   switch (op.opcode()) {
     case Opcode::AtomicLoad:
       return emit(spv::Op::OpAtomicLoad, type, {pointer, where, order});
@@ -131,8 +139,8 @@ Id FunctionLowering::atomic(Operation& op) {
       return 0;
     case Opcode::AtomicCas:
       return emit(spv::Op::OpAtomicCompareExchange, type,
-                  {pointer, where, order, semantics(attr.failureOrder, kBothRegions),
-                   use(op.operand(2)), use(op.operand(1))});
+                  {pointer, where, order, semantics(failure, kBothRegions), use(op.operand(2)),
+                   use(op.operand(1))});
     default:
       return emit(atomicOp(attr.kind), type, {pointer, where, order, use(op.operand(1))});
   }

@@ -7,12 +7,13 @@
 #include <span>
 #include <string_view>
 
+#include "mtlc/support/diagnostics.h"
+
 namespace mtlc {
 
 enum SpirvFeature : uint32_t {
   kSubgroupBallotKhr = 1 << 0,  // SPV_KHR_shader_ballot
-  kSubgroupVoteKhr = 1 << 1,    // SPV_KHR_subgroup_vote
-  kGroupNonUniform = 1 << 2,    // OpGroupNonUniform…, of SPIR-V 1.3
+  kGroupNonUniform = 1 << 1,    // OpGroupNonUniform…, of SPIR-V 1.3
 };
 
 struct SpirvProfile {
@@ -27,6 +28,8 @@ struct SpirvProfile {
 
 std::span<const SpirvProfile> spirvProfiles();
 const SpirvProfile* findSpirvProfile(std::string_view name);
+// The same; reports UnknownTarget with the reason for one that is not there.
+const SpirvProfile* resolveSpirvProfile(std::string_view name, DiagnosticEngine& diags);
 
 }  // namespace mtlc
 

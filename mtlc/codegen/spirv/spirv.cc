@@ -1,7 +1,6 @@
 #include "mtlc/codegen/spirv/spirv.h"
 
 #include <algorithm>
-#include <cstring>
 #include <utility>
 
 #include "mtlc/codegen/spirv/barrier_states.h"
@@ -11,7 +10,6 @@
 #include "mtlc/transforms/expand_narrow_float.h"
 #include "mtlc/transforms/pass.h"
 #include "mtlc/transforms/tensor_legalize.h"
-#include "spirv-tools/libspirv.hpp"
 
 namespace mtlc {
 
@@ -93,6 +91,7 @@ class ModuleEmitter {
     out.need(spv::Capability::Addresses);
     out.need(spv::Capability::Kernel);
     for (Function* f : functions) spirv::FunctionLowering(state_, *f).lower();
+    if (options_.remarks != nullptr) explainArena(functions);
     for (Function* f : functions) finish(*f);
     return out.finish();
   }
@@ -147,6 +146,14 @@ class ModuleEmitter {
     }
   }
 
+  void explainArena(const std::vector<Function*>& functions) {
+    for (const Function* f : functions) {
+      if (!f->isKernel() || !state_.usesArena.contains(f)) continue;
+      options_.remarks->add(transforms::RemarkId::ArenaParameter, f->name(), f->loc(),
+                            {f->paramCount()});
+    }
+  }
+
   // The built-in variables of a function and its callees; entry points name them.
   void finish(Function& f) {
     std::vector<spirv::Id> all = state_.builtins[&f];
@@ -172,44 +179,6 @@ class ModuleEmitter {
   spirv::ModuleState state_;
 };
 
-class SpirvTarget : public Target {
- public:
-  std::string_view name() const override { return "spirv"; }
-  std::string_view description() const override { return "SPIR-V for OpenCL"; }
-  bool accepts(std::string_view arch) const override { return arch.starts_with("spirv"); }
-
-  std::vector<TargetListRow> architectures() const override {
-    std::vector<TargetListRow> rows;
-    for (const SpirvProfile& profile : spirvProfiles()) {
-      rows.push_back({std::string(profile.name), std::string(profile.description)});
-    }
-    return rows;
-  }
-  std::vector<TargetListRow> features() const override { return {}; }
-
-  std::optional<std::string> emit(ir::Module& module, const TargetOptions& options,
-                                  DiagnosticEngine& diags) const override {
-    const SpirvProfile* profile = findSpirvProfile(options.arch);
-    if (profile == nullptr) {
-      std::string known = "known:";
-      for (const SpirvProfile& row : spirvProfiles()) (known += ' ') += row.name;
-      diags.report(DiagId::UnknownTarget, {}, {options.arch, known});
-      return std::nullopt;
-    }
-    for (std::string_view attribute : options.attributes) {
-      diags.report(DiagId::SpirvUnknownAttribute, {}, {attribute});
-      return std::nullopt;
-    }
-    std::optional<std::vector<uint32_t>> words = emitSpirv(
-        module, {profile, options.lineInfo, options.tensorReplay, options.remarks}, diags);
-    if (!words) return std::nullopt;
-    if (options.fileType == FileType::Asm) return disassembleSpirv(*words);
-    std::string bytes(words->size() * 4, '\0');
-    std::memcpy(bytes.data(), words->data(), bytes.size());
-    return bytes;
-  }
-};
-
 }  // namespace
 
 bool SpirvTargetInfo::isNative(const Operation& op) const {
@@ -231,20 +200,6 @@ bool SpirvTargetInfo::isNative(const Operation& op) const {
 std::optional<std::vector<uint32_t>> emitSpirv(ir::Module& module, const SpirvOptions& options,
                                                DiagnosticEngine& diags) {
   return ModuleEmitter(module, options, diags).run();
-}
-
-std::string disassembleSpirv(const std::vector<uint32_t>& words) {
-  std::string text;
-  const spvtools::SpirvTools tools(SPV_ENV_UNIVERSAL_1_6);
-  const uint32_t options =
-      SPV_BINARY_TO_TEXT_OPTION_INDENT | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
-  if (!tools.Disassemble(words, &text, options)) text.clear();
-  return text;
-}
-
-void registerSpirvTarget() {
-  static const SpirvTarget target;
-  registerTarget(&target);
 }
 
 }  // namespace mtlc

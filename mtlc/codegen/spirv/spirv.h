@@ -6,12 +6,10 @@
 
 #include <cstdint>
 #include <optional>
-#include <string>
 #include <string_view>
 #include <vector>
 
 #include "mtlc/codegen/spirv/profile.h"
-#include "mtlc/codegen/target.h"
 #include "mtlc/ir/ir.h"
 #include "mtlc/support/diagnostics.h"
 #include "mtlc/transforms/remarks.h"
@@ -35,9 +33,6 @@ struct SpirvOptions {
 std::optional<std::vector<uint32_t>> emitSpirv(ir::Module& module, const SpirvOptions& options,
                                                DiagnosticEngine& diags);
 
-// The text form of SPIRV-Tools; empty for words that are no module.
-std::string disassembleSpirv(const std::vector<uint32_t>& words);
-
 class SpirvTargetInfo : public TargetInfo {
  public:
   explicit SpirvTargetInfo(const SpirvProfile& profile) : profile_(profile) {}
@@ -48,9 +43,6 @@ class SpirvTargetInfo : public TargetInfo {
  private:
   const SpirvProfile& profile_;
 };
-
-// Registers the target "spirv" (target.h).
-void registerSpirvTarget();
 
 }  // namespace mtlc
 

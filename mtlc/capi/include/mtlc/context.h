@@ -40,7 +40,16 @@ int mtlc_context_ptx_isa_minor(const MtlcContext *context);
 int mtlc_context_set_ptx_tensor_tuple_budget(MtlcContext *context, int tuples);
 int mtlc_context_ptx_tensor_tuple_budget(const MtlcContext *context);
 
-/* Positions in the source for debuggers (PTX .loc); off by default. */
+/* A SPIR-V profile such as "spirv1.3-opencl" (docs/spirv.md); by default "spirv-opencl2.0". 0, with
+   the reason in mtlc_context_error(), when there is no such profile; then nothing changes. */
+int mtlc_context_set_spirv_target(MtlcContext *context, const char *target);
+const char *mtlc_context_spirv_target(const MtlcContext *context);
+/* Tensor products that the target has no form for become exact scalar code, instead of being
+   refused; off by default. */
+void mtlc_context_set_tensor_replay(MtlcContext *context, int on);
+int mtlc_context_tensor_replay(const MtlcContext *context);
+
+/* Positions in the source for debuggers (PTX .loc, SPIR-V OpLine); off by default. */
 void mtlc_context_set_line_info(MtlcContext *context, int on);
 int mtlc_context_line_info(const MtlcContext *context);
 

@@ -32,7 +32,10 @@ int mtlc_apply_ml_opt(MtlcContext *context, MtlcModule *module, MtlcMlOptStats *
 /* The verifiers alone. */
 int mtlc_verify(MtlcContext *context, MtlcModule *module);
 
-/* Verifies and emits to a file: PTX; the others not in this build. */
+/* Verifies and emits to a file: PTX as text, SPIR-V for OpenCL as words in the machine's byte
+   order; the others not in this build. A kernel that uses launch-sized workgroup memory takes its
+   size as one more parameter in SPIR-V, after all others. The module may be changed by what its
+   target needs expanded: clone it (mtlc_module_to_text()) to emit it for another one. */
 int mtlc_emit(MtlcContext *context, MtlcModule *module, MtlcArch arch, const char *path);
 /* … or into memory, to be freed with mtlc_free(); a zero follows the bytes. */
 int mtlc_emit_to_memory(MtlcContext *context, MtlcModule *module, MtlcArch arch, char **bytes,

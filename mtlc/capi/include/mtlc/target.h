@@ -1,4 +1,5 @@
-/* Targets by kind. Which PTX target it is, the context says: mtlc_context_set_ptx_target(). */
+/* Targets by kind. Which PTX or SPIR-V target it is, the context says:
+   mtlc_context_set_ptx_target(), mtlc_context_set_spirv_target(). */
 
 #ifndef MTLC_CAPI_INCLUDE_MTLC_TARGET_H_
 #define MTLC_CAPI_INCLUDE_MTLC_TARGET_H_
