@@ -27,7 +27,9 @@ AsyncState::AsyncState(Block& block)
     : block_(block),
       copies_(block.warps.size()),
       committed_(block.warps.size() * kLanes, 0),
-      bulkCommitted_(block.warps.size() * kLanes, 0) {
+      bulkCommitted_(block.warps.size() * kLanes, 0),
+      products_(block.warps.size()),
+      productGroups_(block.warps.size(), 0) {
   if (block.random != 0) {
     uint64_t draw = block.launch->config->seed ^ 0x5bd1e995;
     nextRandom(draw);
@@ -223,6 +225,10 @@ void AsyncState::turn() {
     }
   }
   forget();
+  for (Warp& w : block_.warps) {
+    size_t count = products_[w.index].size();
+    if (count != 0) landProducts(w, nextRandom(block_.random) % (count + 1));
+  }
 }
 
 void AsyncState::blockEnd() {
@@ -235,6 +241,8 @@ void AsyncState::blockEnd() {
     if (c.toGlobal) land(c);
   }
   bulk_.clear();
+  // Nobody can look at the registers of products either.
+  for (std::deque<WarpgroupProduct>& queue : products_) queue.clear();
 }
 
 AsyncStatus executeAsync(Warp& w, const Instr& in, LaneMask mask) {

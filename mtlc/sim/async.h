@@ -31,6 +31,7 @@
 #include "mtlc/sim/mbarrier.h"
 #include "mtlc/sim/observer.h"
 #include "mtlc/sim/state.h"
+#include "mtlc/sim/warpgroup.h"
 #include "mtlc/support/diagnostics.h"
 
 namespace mtlc::sim {
@@ -95,6 +96,10 @@ class AsyncState {
   // Nothing else in the block can run: waits look again. False when there is none, or when they
   // have done so for too long.
   bool wakePolls();
+  // wgmma (warpgroup.h), by a warp.
+  void warpgroup(Warp& w, const Instr& in, LaneMask mask);
+  // A function returns: products may have their operands in its registers, so they land.
+  void returning(Warp& w) { landProducts(w, products_[w.index].size()); }
   // Threads have exited: the barrier of the cluster does not wait for them.
   void threadsExited();
   // The last thread has exited.
@@ -151,12 +156,19 @@ class AsyncState {
   void bulkWait(Warp& w, const AsyncSite& site, LaneMask mask);
   void forget();  // Copies that nobody needs any more.
 
+  // warpgroup.cc
+  void issueProduct(Warp& w, const Instr& in, LaneMask mask);
+  void landProducts(Warp& w, size_t count);  // The oldest.
+  void waitProducts(Warp& w, uint32_t groups);
+
   Block& block_;
   Style style_ = Style::late;
   std::vector<std::deque<LaneCopies>> copies_;  // By warp, oldest first.
   std::vector<uint32_t> committed_;             // Groups, by thread.
   std::vector<uint32_t> bulkCommitted_;
   std::deque<BulkCopy> bulk_;
+  std::vector<std::deque<WarpgroupProduct>> products_;  // By warp, oldest first.
+  std::vector<uint32_t> productGroups_;                 // Committed, by warp.
   std::map<uint32_t, Mbarrier> mbarriers_;
   std::set<uint32_t> invalidated_;
   uint32_t polls_ = 0;  // Since anything happened.

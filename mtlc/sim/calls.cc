@@ -2,6 +2,7 @@
 
 #include <cstring>
 
+#include "mtlc/sim/async.h"
 #include "mtlc/sim/engine.h"
 
 namespace mtlc::sim {
@@ -177,6 +178,7 @@ void returnFromFunction(Warp& w) {
   Frame* f = g.frame;
   const Instr& call = launch.program->code[f->callPc];
   const CallSite& site = launch.program->calls[call.ext];
+  if (w.block->async != nullptr) w.block->async->returning(w);
   for (size_t i = 0; i < site.results.size(); ++i) {
     const CallValue& r = site.results[i];
     const FormalValue& p = f->function->results[i];

@@ -324,6 +324,18 @@ TEST(Dialect, DeclarationsAndRegisters) {
             {42, 43});
 }
 
+// A range's prefix is no name: ptxas, and Triton's inline assembly, have both side by side.
+TEST(Dialect, RegistersNamedAsRanges) {
+  expectOut(module("", R"(
+  .reg .b32 a;
+  .reg .b16 a<2>;
+  mov.b32 a, 0x00050007;
+  mov.b32 {a0, a1}, a;
+  mov.b32 %r1, {a1, a0};
+)"),
+            {0x00070005, 0x00070005});
+}
+
 TEST(Dialect, AddressesOfParameters) {
   // As clang -O0 reads a structure that came by value, in a function and in a kernel.
   expectOut(module(R"(

@@ -538,7 +538,7 @@ struct Kernel {
 };
 
 Kernel kernelOf(const Row& row, char which) {
-  Kernel k{std::string(kHead), {}, {}};
+  Kernel k{row.head != nullptr ? row.head : std::string(kHead), {}, {}};
   uint32_t line = static_cast<uint32_t>(std::count(k.text.begin(), k.text.end(), '\n'));
   std::istringstream body(row.body);
   for (std::string text; std::getline(body, text);) {
@@ -619,6 +619,8 @@ TEST_P(KnownBad, TheGoodKernelReportsNothing) {
 INSTANTIATE_TEST_SUITE_P(Table, KnownBad, testing::ValuesIn(kRows),
                          [](const auto& info) { return std::string(info.param.name); });
 INSTANTIATE_TEST_SUITE_P(Async, KnownBad, testing::ValuesIn(known_bad::asyncRows()),
+                         [](const auto& info) { return std::string(info.param.name); });
+INSTANTIATE_TEST_SUITE_P(Warpgroups, KnownBad, testing::ValuesIn(known_bad::warpgroupRows()),
                          [](const auto& info) { return std::string(info.param.name); });
 
 }  // namespace

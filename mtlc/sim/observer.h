@@ -20,6 +20,7 @@ struct LaneCopies;
 struct Frame;
 struct LaunchState;
 struct Warp;
+struct WarpgroupProduct;
 
 enum class AccessKind : uint8_t { load, store, atomic, reduction };
 
@@ -136,6 +137,11 @@ class Observer {
   virtual void delivered(Block&, const BulkCopy&) {}
   // The block ends, and nobody waited for the copy's use of its shared memory.
   virtual void abandoned(Block&, const BulkCopy&) {}
+  // A product of a warpgroup was issued by one of its warps, all its loads told; the warp waited
+  // for it. wgmma.fence.
+  virtual void issued(Warp&, const WarpgroupProduct&) {}
+  virtual void delivered(Warp&, const WarpgroupProduct&) {}
+  virtual void warpgroupFence(Warp&, const Instr&) {}
   // A proxy fence, or one of mbarrier initialisations.
   virtual void proxyFence(Warp&, const Instr&, LaneMask, ProxyFence) {}
 

@@ -80,3 +80,10 @@ def _(rng) -> Launch:
 
     a, d = rng.integers(-9, 9, (16, 16)).astype(np.float16), InOut(np.zeros((16, 16), F32))
     return Launch([a, d], check, 1, 32, returncode=1)
+
+
+@case("warpgroup.cu", "warpgroupTiles", least_sm=90)
+def _(rng) -> Launch:
+    a, b = rng.integers(-9, 9, (128, 192)), rng.integers(-9, 9, (32, 192))
+    d = Output(F32, (128, 32))
+    return Launch([a.astype(np.float16), b.astype(np.float16), d, I32(192)], same(d, (a @ b.T).astype(F32)), 2, 128)

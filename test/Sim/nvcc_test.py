@@ -20,6 +20,7 @@ TARGETS = ["sm_75", "sm_80", "sm_86", "sm_89", "sm_90a", "sm_100a", "sm_120a", "
 EVERYWHERE = {"warps.cu", "objects.cu"}
 SLOW = {"library.cu"}  # To compile.
 LEAST = {"async.cu": 80, "tma.cu": 90}  # Targets below do not have what the file uses.
+ONLY = {"warpgroup.cu": ["sm_90a"]}  # No other target has it.
 # Other options, each for some files.
 VARIANTS = {
     "-G": ["calls.cu", "objects.cu", "memory.cu", "warps.cu", "reduce.cu", "output.cu"],
@@ -31,6 +32,8 @@ VARIANTS = {
 
 
 def targets(file: str) -> list[str]:
+    if file in ONLY:
+        return ONLY[file]
     if file in EVERYWHERE:
         return TARGETS
     start = zlib.crc32(file.encode())

@@ -41,6 +41,10 @@ struct BlockCells {
   size_t marked = 0;            // Cells that are not 0.
   std::vector<Flight> sources;  // Bulk copies that may still read.
   size_t sourceCount = 0;
+  // Products of warpgroups that may still read, and the last of them.
+  std::vector<uint16_t> readers;
+  std::vector<Flight> reader;
+  size_t readerCount = 0;  // Words with some.
   // When, by the block's clock, and by whom a word was last written through the generic proxy: time
   // above the thread. Fences and initialisations by the same clock.
   uint64_t clock = 1;
@@ -86,6 +90,9 @@ class AsyncChecker : public Observer {
       readsGlobal_ =
           readsGlobal_ || tensor || (a.op == AsyncOp::bulk && a.from.space == Space::global);
     }
+    for (const MatrixSite& m : launch.program->matrices) {
+      bulk_ = bulk_ || m.warpgroup != nullptr;
+    }
   }
 
   void blockBegin(Block& b) override {
@@ -128,7 +135,9 @@ class AsyncChecker : public Observer {
           }
         }
       }
-      if (store && c.sourceCount != 0) checkSources(w, a, c);
+      if (store && c.sourceCount != 0) checkSources(w, a, c.sources);
+      if (store && c.readerCount != 0) checkSources(w, a, c.reader);
+      if (isProduct(a.in)) checkProxy(w, a, c);
       if (c.marked == 0) return;
       for (LaneMask m = a.mask; m != 0; m &= m - 1) {
         unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
@@ -272,6 +281,31 @@ class AsyncChecker : public Observer {
     }
   }
 
+  void issued(Warp& w, const WarpgroupProduct& p) override {
+    BlockCells& k = cells(*w.block);
+    if (k.readers.empty()) {
+      k.readers.assign(w.block->sharedBytes / 4 + 1, 0);
+      k.reader.assign(w.block->sharedBytes / 4 + 1, 0);
+    }
+    Flight own = flightOf(w, *p.in, static_cast<unsigned>(__builtin_ctz(p.lanes)));
+    for (uint32_t chunk : p.chunks) {
+      eachWord(chunk, kRowBytes, [&](uint32_t g) {
+        k.readerCount += k.readers[g]++ == 0 ? 1u : 0u;
+        k.reader[g] = own;
+      });
+    }
+  }
+  void delivered(Warp& w, const WarpgroupProduct& p) override {
+    BlockCells& k = cells(*w.block);
+    for (uint32_t chunk : p.chunks) {
+      eachWord(chunk, kRowBytes, [&](uint32_t g) {
+        if (--k.readers[g] != 0) return;
+        k.reader[g] = 0;
+        --k.readerCount;
+      });
+    }
+  }
+
   void abandoned(Block& b, const BulkCopy& c) override {
     reportCheck(b.warps[c.thread / kLanes], *c.in, c.thread % kLanes, ReportKind::async,
                 DiagId::SimAsyncExit, {c.toGlobal ? "read" : "write"});
@@ -380,14 +414,39 @@ class AsyncChecker : public Observer {
     for (uint32_t g = offset / 4; g <= (offset + bytes - 1) / 4; ++g) visit(g);
   }
 
-  // A store to what a bulk copy may still read.
-  void checkSources(Warp& w, const Access& a, const BlockCells& c) {
+  bool isProduct(const Instr& in) const {
+    return in.op == Op::matrix && launch_->program->matrices[in.ext].warpgroup != nullptr;
+  }
+
+  // A product reads through the async proxy. It belongs to all threads of the warp, so a fence of
+  // any will do.
+  void checkProxy(Warp& w, const Access& a, const BlockCells& c) {
+    const std::vector<uint64_t>& last = c.sharedFences.last;
+    auto begin = last.begin() + w.index * kLanes;
+    auto latest = std::max_element(begin, begin + std::min<size_t>(kLanes, last.end() - begin));
+    auto thread = static_cast<uint32_t>(latest - last.begin());
+    for (LaneMask m = a.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      auto offset = static_cast<uint32_t>(a.offset(lane));
+      for (uint32_t g = offset / 4; g < (offset + a.bytes) / 4; ++g) {
+        uint64_t time = c.written[g] >> kThreadBits;
+        uint32_t by = threadOf(c.written[g]);
+        if (time == 0 || fenced(c.sharedFences, time, by, thread)) continue;
+        reportCheck(w, a.in, lane, ReportKind::async, DiagId::SimAsyncProxy,
+                    {hexText(uint64_t{g} * 4), triple(w.block->threadId(by)), "shared"});
+        return;
+      }
+    }
+  }
+
+  // A store to what a bulk copy or a product may still read.
+  void checkSources(Warp& w, const Access& a, const std::vector<Flight>& sources) {
     for (LaneMask m = a.mask; m != 0; m &= m - 1) {
       unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
       for (uint64_t g = a.offset(lane) / 4; g <= (a.offset(lane) + a.bytes - 1) / 4; ++g) {
-        if (c.sources[g] == 0) continue;
+        if (sources[g] == 0) continue;
         report(w, a.in, lane, a.kind, DiagId::SimAsyncSource, a.addresses[lane], a.bytes,
-               Space::shared, c.sources[g]);
+               Space::shared, sources[g]);
         break;
       }
     }
@@ -436,18 +495,22 @@ class AsyncChecker : public Observer {
     return uint64_t{launch_->pcOf(in) + 1} << kThreadBits | (w.index * kLanes + lane);
   }
 
-  // A copy of `in` is going to these bytes of shared memory: nothing else may be under way to them.
-  // But for one red.async under way to where another goes.
+  // A copy of `in` is going to these bytes of shared memory: nothing else may be under way to them,
+  // or from them. But for one red.async under way to where another goes.
   void checkFree(Warp& w, const Instr& in, unsigned lane, uint32_t offset, uint32_t bytes,
                  bool atomic = false) {
     const BlockCells& c = cells(*w.block);
-    if (c.marked == 0) return;
-    for (uint32_t g = offset / 4; g <= (offset + bytes - 1) / 4; ++g) {
-      if (c.shared[g] == 0 || (atomic && isReduction(c.shared[g]))) continue;
-      report(w, in, lane, AccessKind::store, DiagId::SimAsyncOverwrite, offset, bytes,
-             Space::shared, c.shared[g]);
-      return;
-    }
+    auto check = [&](const std::vector<Flight>& flights, DiagId id) {
+      for (uint32_t g = offset / 4; g <= (offset + bytes - 1) / 4; ++g) {
+        if (flights[g] == 0) continue;
+        if (id == DiagId::SimAsyncOverwrite && atomic && isReduction(flights[g])) continue;
+        report(w, in, lane, AccessKind::store, id, offset, bytes, Space::shared, flights[g]);
+        return;
+      }
+    };
+    if (c.marked != 0) check(c.shared, DiagId::SimAsyncOverwrite);
+    if (c.sourceCount != 0) check(c.sources, DiagId::SimAsyncSource);
+    if (c.readerCount != 0) check(c.reader, DiagId::SimAsyncSource);
   }
 
   bool isReduction(Flight flight) const {

@@ -16,6 +16,10 @@ std::vector<std::unique_ptr<Observer>> makeCheckers(const LaunchConfig& config,
                                [](const AsyncSite& a) { return a.op == AsyncOp::mbarInit; });
   if (has(config.checks, Checks::sync) && mbarriers) out.push_back(makeMbarrierAccessChecker());
   if (has(config.checks, Checks::async)) out.push_back(makeAsyncChecker());
+  bool products = std::any_of(program.matrices.begin(), program.matrices.end(),
+                              [](const MatrixSite& m) { return m.warpgroup != nullptr; });
+  if (has(config.checks, Checks::async) && products) out.push_back(makeProductChecker());
+  if (has(config.checks, Checks::sync) && products) out.push_back(makeWarpgroupChecker());
   return out;
 }
 

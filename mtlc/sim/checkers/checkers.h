@@ -12,7 +12,7 @@
 namespace mtlc::sim {
 
 // Which of Warp::observerData and Block::observerData a checker uses.
-enum class ObserverSlot : uint8_t { init, race, sync, async };
+enum class ObserverSlot : uint8_t { init, race, sync, async, products, warpgroups };
 
 // Follows uninitialised bits through registers and memory and reports where they decide something.
 std::unique_ptr<Observer> makeInitChecker();
@@ -26,6 +26,13 @@ std::unique_ptr<Observer> makeSyncChecker();
 std::unique_ptr<Observer> makeMbarrierAccessChecker();
 // Finds asynchronous copies that are used, or disturbed, before somebody waited for them.
 std::unique_ptr<Observer> makeAsyncChecker();
+
+// Of programs with wgmma. Finds registers of products that nobody has waited for in other
+// instructions, and products whose registers no wgmma.fence separates from other accesses; part of
+// the async checks.
+std::unique_ptr<Observer> makeProductChecker();
+// Finds warpgroups whose warps do not all do the same; part of the sync checks.
+std::unique_ptr<Observer> makeWarpgroupChecker();
 
 }  // namespace mtlc::sim
 

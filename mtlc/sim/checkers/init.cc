@@ -419,6 +419,13 @@ class InitChecker : public Observer {
     LaneMask giving =
         s.rowCount == 0 || s.rowCount >= kLanes ? mask : mask & ((1u << s.rowCount) - 1);
     decideOn(w, in, in.src[0], giving, "an address");
+    if (s.warpgroup != nullptr) {
+      decideOn(w, in, in.src[kDescriptorB], mask, "an address");
+      decideOn(w, in, in.src[kScaleD], mask, "a collective operation");
+      bool adds = (w.pred(in.src[kScaleD]) >> __builtin_ctz(mask) & 1) != 0;
+      shadowWarpgroup(p, s, mask, adds, regs);
+      return;
+    }
     if (!s.parts.empty()) decideOn(w, in, p.operandLists[s.stride], mask, "an address");
     if (s.scales != 0) {
       for (uint32_t i : {s.scaleA.byteId, s.scaleA.threadId, s.scaleB.byteId, s.scaleB.threadId}) {
@@ -449,7 +456,12 @@ class InitChecker : public Observer {
     }
     Registers regs(w);
     const Program& p = *w.block->program;
-    shadowLoad(p, p.matrices[a.in.ext], w.part, a.mask, memory, regs);
+    const MatrixSite& s = p.matrices[a.in.ext];
+    if (s.warpgroup != nullptr) {
+      shadowChunks(p, s, a.in.src[kDescriptorA] != kNoRef, w.part, memory, regs);
+    } else {
+      shadowLoad(p, s, w.part, a.mask, memory, regs);
+    }
   }
 
   void matrixStore(Warp& w, const Access& a) {

@@ -31,6 +31,18 @@ bool anyUndefined(const Program& p, const Fragment& f, RegisterShadow& regs) {
   return false;
 }
 
+// Rows of A whose metadata has undefined bits.
+void metadataRows(const Program& p, const MatrixSite& s, RegisterShadow& regs,
+                  std::bitset<64>& rows) {
+  if (s.metadata == nullptr) return;
+  for (unsigned r = 0; r < 16; ++r) {
+    for (unsigned q = 0; q < s.chunks; ++q) {
+      MetadataPlace at = s.metadata[(s.selector * 16u + r) * s.chunks + q];
+      if ((regs.bits(p.operandLists[s.metadataRegister], at.lane) >> at.lsb & 15) != 0) rows.set(r);
+    }
+  }
+}
+
 void shadowMove(const Program& p, const MatrixSite& s, LaneMask mask, RegisterShadow& regs) {
   uint8_t rows[kLanes * 4];
   for (unsigned lane = 0; lane < kLanes; ++lane) {
@@ -69,16 +81,7 @@ void shadowProduct(const Program& p, const MatrixSite& s, LaneMask mask, ScaleTh
       if ((regs.bits(ref, lane) & bits) != 0) columns.set(c);
     });
   }
-  if (s.metadata != nullptr) {
-    for (unsigned r = 0; r < 16; ++r) {
-      for (unsigned q = 0; q < s.chunks; ++q) {
-        MetadataPlace at = s.metadata[(s.selector * 16u + r) * s.chunks + q];
-        if ((regs.bits(p.operandLists[s.metadataRegister], at.lane) >> at.lsb & 15) != 0) {
-          rows.set(r);
-        }
-      }
-    }
-  }
+  metadataRows(p, s, regs, rows);
   auto scaleUndefined = [&](const ScaleOperands& o, ScalePlace at) {
     return regs.bits(p.operandLists[o.data], at.lane & 31) == 0xffffffffu;
   };
@@ -102,6 +105,67 @@ void shadowProduct(const Program& p, const MatrixSite& s, LaneMask mask, ScaleTh
     if (!rows[r] && !columns[column] && !undefined[r * 32 + c]) return;
     if ((mask >> lane & 1) != 0) regs.set(ref, lane, regs.bits(ref, lane) | bits);
   });
+}
+
+namespace {
+
+// All elements of some rows, and all of some columns, have no value.
+void undefineWarpgroup(const Program& p, const MatrixSite& s, const std::bitset<64>& rows,
+                       const std::bitset<256>& columns, LaneMask mask, RegisterShadow& regs) {
+  if (rows.none() && columns.none()) return;
+  unsigned tiles = s.n / 8u;
+  Fragment tile = s.d;
+  tile.registers = static_cast<uint8_t>(s.d.registers / tiles);
+  for (unsigned t = 0; t < tiles; ++t) {
+    eachElement(p, tile, [&](unsigned r, unsigned c, Ref ref, unsigned lane, uint64_t bits) {
+      if (!rows[r] && !columns[8 * t + c]) return;
+      if ((mask >> lane & 1) != 0) regs.set(ref, lane, regs.bits(ref, lane) | bits);
+    });
+    tile.first += tile.registers;
+  }
+}
+
+}  // namespace
+
+void shadowWarpgroup(const Program& p, const MatrixSite& s, LaneMask mask, bool adds,
+                     RegisterShadow& regs) {
+  std::bitset<64> rows;
+  if (anyUndefined(p, s.a, regs)) {
+    eachElement(p, s.a, [&](unsigned r, unsigned, Ref ref, unsigned lane, uint64_t bits) {
+      if ((regs.bits(ref, lane) & bits) != 0) rows.set(r);
+    });
+  }
+  metadataRows(p, s, regs, rows);
+  if (!adds) shadowDefine(p, s, mask, regs);
+  undefineWarpgroup(p, s, rows, {}, mask, regs);
+}
+
+void shadowChunks(const Program& p, const MatrixSite& s, bool loadsA, uint32_t part,
+                  const LaneBytes& memory, RegisterShadow& regs) {
+  std::bitset<64> rows;
+  std::bitset<256> columns;
+  unsigned bits = containerBits(s.a.element, false);
+  unsigned depthA = s.metadata != nullptr ? s.k / 2u : s.k;
+  unsigned ofA = loadsA ? kWarpgroupRows * depthA * bits / 128 : 0;
+  auto mark = [](const std::array<uint8_t, kRowBytes>& bytes, unsigned index, bool byMn,
+                 unsigned depth, unsigned width, auto& lines) {
+    for (unsigned b = 0; b < kRowBytes; ++b) {
+      if (bytes[b] == 0) continue;
+      lines.set(byMn ? index / depth * 8 + b / 2 : index / (depth * width / 128));
+    }
+  };
+  for (unsigned lane = 0; lane < kLanes; ++lane) {
+    unsigned index = part * kLanes + lane;
+    bool zero = true;
+    for (uint8_t b : memory[lane]) zero = zero && b == 0;
+    if (zero) continue;
+    if (index < ofA) {
+      mark(memory[lane], index, s.majorA, depthA, bits, rows);
+    } else {
+      mark(memory[lane], index - ofA, s.majorB, s.k, bits, columns);
+    }
+  }
+  undefineWarpgroup(p, s, rows, columns, kAllLanes, regs);
 }
 
 void shadowLoad(const Program& p, const MatrixSite& s, uint32_t part, LaneMask from,

@@ -35,6 +35,14 @@ void shadowDefine(const Program& p, const MatrixSite& s, LaneMask mask, Register
 // `memory` of the lanes of `from`, as the access `part` of wmma.load or ldmatrix reads it.
 void shadowLoad(const Program& p, const MatrixSite& s, uint32_t part, LaneMask from,
                 const LaneBytes& memory, RegisterShadow& regs);
+// A product of a warpgroup, without what it reads from memory. `adds`: to D.
+void shadowWarpgroup(const Program& p, const MatrixSite& s, LaneMask mask, bool adds,
+                     RegisterShadow& regs);
+// What it reads: 16-byte chunks 32 * part and on, in the order of descriptor.h, those of A first
+// (`loadsA`) and then those of B. Elements of D whose row of A or column of B has undefined bits
+// have no value.
+void shadowChunks(const Program& p, const MatrixSite& s, bool loadsA, uint32_t part,
+                  const LaneBytes& memory, RegisterShadow& regs);
 // What the access `part` of wmma.store or stmatrix writes.
 void shadowStore(const Program& p, const MatrixSite& s, uint32_t part, LaneBytes& memory,
                  RegisterShadow& regs);

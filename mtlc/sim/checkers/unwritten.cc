@@ -2,10 +2,11 @@
 
 #include <algorithm>
 
+#include "mtlc/sim/checkers/registers.h"
+
 namespace mtlc::sim {
 namespace {
 
-constexpr Ref kCarry = makeRef(File::frame, Bank::pred, 0);
 // Words of all block states together: larger functions are not analysed.
 constexpr uint64_t kMaxWords = uint64_t{1} << 22;
 
@@ -137,107 +138,14 @@ class Analysis {
     auto define = [&](Ref r) {
       if (in.guard == kNoRef) write(r, s);
     };
-    if (in.op == Op::nop || in.op == Op::join) return;
-    use(in.guard);
-    switch (in.op) {
-      case Op::lane:
-      case Op::collective: {
-        for (Ref r : in.src) use(r);
-        Family family = instructionTable()[in.row].family;
-        bool move = (in.flags & kMove) != 0;
-        if (!move && (family == Family::shfl || family == Family::shflSync)) mark(in.src[0]);
-        if (move && isUnpack(static_cast<MoveKind>(in.size))) {
-          const Ref* refs = p_.operandLists.data() + in.ext;
-          for (unsigned e = 0; e < unpackCount(static_cast<MoveKind>(in.size)); ++e)
-            define(refs[e]);
-        } else if (!move && in.ext != kNoRef && refBank(in.ext) == Bank::pred) {
-          define(in.ext);
-        }
-        if (!move && readsCarry(family)) use(kCarry);
-        if (!move && writesCarry(family)) define(kCarry);
-        define(in.dst);
-        return;
+    if (!(in.flags & kMove) && in.op != Op::nop && in.op != Op::join) {
+      Family family = instructionTable()[in.row].family;
+      if ((in.op == Op::lane || in.op == Op::collective) &&
+          (family == Family::shfl || family == Family::shflSync)) {
+        mark(in.src[0]);
       }
-      case Op::matrix: {
-        const MatrixSite& m = p_.matrices[in.ext];
-        use(in.src[0]);
-        auto registers = [&](const Fragment& f, auto what) {
-          for (unsigned e = 0; e < f.registers; ++e) what(p_.operandLists[f.first + e]);
-        };
-        for (const Fragment* f : {&m.a, &m.b, &m.c}) registers(*f, use);
-        if (!m.parts.empty()) use(p_.operandLists[m.stride]);
-        if (m.metadata != nullptr) use(p_.operandLists[m.metadataRegister]);
-        if (m.scales != 0) {
-          for (const ScaleOperands* o : {&m.scaleA, &m.scaleB}) {
-            for (uint32_t e : {o->data, o->byteId, o->threadId}) use(p_.operandLists[e]);
-          }
-        }
-        registers(m.d, define);
-        return;
-      }
-      case Op::memory: {
-        for (Ref r : in.src) use(r);
-        Family family = instructionTable()[in.row].family;
-        if (in.count > 1) {
-          bool atomic = family == Family::atom || family == Family::red;
-          if (atomic) atomicValues(in, use);
-          const Ref* refs = p_.operandLists.data() + in.ext;
-          for (unsigned e = 0; e < in.count; ++e) {
-            if (family == Family::st) {
-              use(refs[e]);
-            } else {
-              define(refs[e]);
-            }
-          }
-        }
-        define(in.dst);
-        return;
-      }
-      case Op::branchTable:
-        use(in.src[0]);
-        return;
-      case Op::async:
-        for (Ref r : p_.asyncs[in.ext].reads) use(r);
-        for (Ref r : p_.asyncs[in.ext].values) use(r);
-        define(in.dst);
-        return;
-      case Op::call: {
-        const CallSite& site = p_.calls[in.ext];
-        use(site.callee);
-        for (const CallValue& v : site.arguments) use(v.ref);
-        for (const CallValue& v : site.results) define(v.ref);
-        return;
-      }
-      case Op::ret:
-        for (const FormalValue& v : f_.results) use(v.ref);
-        return;
-      case Op::barrier: {
-        const BarrierSite& site = p_.barriers[in.ext];
-        use(site.id);
-        use(site.count);
-        use(site.predicate);
-        define(in.dst);
-        return;
-      }
-      default:
-        return;
     }
-  }
-
-  // An atomic of several elements: destinations, values, and what they are compared with.
-  template <typename Use>
-  void atomicValues(const Instr& in, Use use) const {
-    // Only a compare-and-swap of 16 bytes has the third part; another's is at worst one too many.
-    size_t parts = in.size == 8 && in.count == 2 ? 3 : 2;
-    size_t end = std::min(p_.operandLists.size(), in.ext + parts * in.count);
-    for (size_t e = size_t{in.ext} + in.count; e < end; ++e) use(p_.operandLists[e]);
-  }
-
-  static bool readsCarry(Family f) {
-    return f == Family::addCarryIn || f == Family::subCarryIn || f == Family::madCarryIn;
-  }
-  static bool writesCarry(Family f) {
-    return readsCarry(f) || f == Family::addCarry || f == Family::subCarry || f == Family::madCarry;
+    eachRegister(p_, f_, in, use, define);
   }
 
   std::vector<Ref> list() const {

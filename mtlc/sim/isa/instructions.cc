@@ -41,9 +41,18 @@ bool parseChoices(std::string_view text, std::vector<Mod>& out) {
   while (!text.empty()) {
     size_t bar = text.find('|');
     std::string_view word = text.substr(0, bar);
-    auto mod = findMod(word);
-    if (!mod) return false;
-    out.push_back(*mod);
+    if (size_t star = word.find('*'); star != std::string_view::npos) {
+      std::string_view begin = word.substr(0, star), end = word.substr(star + 1);
+      for (size_t i = 1; i < static_cast<size_t>(Mod::count); ++i) {
+        Mod mod = static_cast<Mod>(i);
+        std::string_view spelling = modSpelling(mod);
+        if (spelling.starts_with(begin) && spelling.ends_with(end)) out.push_back(mod);
+      }
+    } else {
+      auto mod = findMod(word);
+      if (!mod) return false;
+      out.push_back(*mod);
+    }
     if (bar == std::string_view::npos) break;
     text.remove_prefix(bar + 1);
   }

@@ -216,6 +216,8 @@ LaneFn selectAtomic(const Form& form);
 LaneFn selectMove(MoveKind kind);
 LaneFn selectMatrix(const Form& form, const MatrixSite& site);
 LaneFn selectMatrixMemory(const Form& form, const MatrixSite& site);
+LaneFn selectWarpgroup(const Form& form);
+WarpgroupFn selectProduct(const MatrixSite& site);
 int64_t collectiveFlags(const Form& form);
 LaneFn selectCollective(const Form& form);
 int64_t videoFlags(const Form& form);

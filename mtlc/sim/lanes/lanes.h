@@ -65,6 +65,8 @@ struct LaneTable {
   LaneFn (*atomic)(const Form& form);
   // A form of kind matrix.
   LaneFn (*matrix)(const Form& form, const MatrixSite& site);
+  // What a product of a warpgroup computes.
+  WarpgroupFn (*warpgroup)(const MatrixSite& site);
   // What the functions of this form expect in Instr::imm, see there.
   int64_t (*details)(const Form& form);
 };

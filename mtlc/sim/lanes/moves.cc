@@ -281,8 +281,8 @@ LaneFn selectMove(MoveKind kind) {
 }
 
 const LaneTable& laneTable() {
-  static constexpr LaneTable kTable{selectAny,    selectMove,   selectLoad, selectStore,
-                                    selectAtomic, selectMatrix, details};
+  static constexpr LaneTable kTable{selectAny,    selectMove,   selectLoad,    selectStore,
+                                    selectAtomic, selectMatrix, selectProduct, details};
   return kTable;
 }
 

@@ -64,6 +64,21 @@ struct ScaleOperands {
   uint32_t threadId = 0;
 };
 
+struct Instr;
+struct Warp;
+
+// What a product of a warpgroup works on besides registers, for one warp.
+struct WarpgroupOperands {
+  const uint8_t* shared = nullptr;  // Memory of the block.
+  // Where the 16-byte chunks of A (nullptr: it is in registers) and B begin, in the order of
+  // descriptor.h.
+  const uint32_t* a = nullptr;
+  const uint32_t* b = nullptr;
+  bool accumulate = true;  // Adds to D.
+  uint32_t lanes = 0;      // Which get results.
+};
+using WarpgroupFn = void (*)(const Instr& in, Warp& w, const WarpgroupOperands& operands);
+
 struct MatrixSite {
   uint16_t m = 0, n = 0, k = 0;
   uint8_t products = 1;  // m8n8k4 of f16 computes four.
@@ -86,6 +101,13 @@ struct MatrixSite {
   bool scaleUe4m3 = false;
   ScaleOperands scaleA, scaleB;
 
+  // Warpgroups: `d` has the registers of all N columns, and the places of the first eight; the
+  // others follow in the same way. `c` is the same registers.
+  WarpgroupFn warpgroup = nullptr;
+  bool negateA = false, negateB = false;
+  bool majorA = false, majorB = false;  // By M or N, not by K.
+  uint32_t groups = 0;                  // wait_group: those that may stay under way.
+
   // Matrices in memory. Of wmma: element (r, c) is `stride` * r + c elements from the address, or
   // r + c * `stride` with `byColumns`.
   bool byColumns = false;
@@ -101,6 +123,14 @@ struct MatrixSite {
 };
 
 inline constexpr unsigned kRowBytes = 16;  // Of a row in memory.
+
+// Products of a warpgroup: four warps, the first a multiple of four; warp w has rows 16 * (w % 4)
+// and on of A and D.
+inline constexpr unsigned kWarpgroupWarps = 4;
+inline constexpr unsigned kWarpgroupRows = 16;  // Of each warp.
+// Sources of the instruction: the descriptors (of A, unless it is in registers, and of B), and the
+// predicate that says whether D is added to.
+inline constexpr unsigned kDescriptorA = 0, kDescriptorB = 1, kScaleD = 2;
 
 }  // namespace mtlc::sim
 

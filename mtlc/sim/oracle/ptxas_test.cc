@@ -38,9 +38,10 @@ constexpr int kHeadLines = 3;
 std::string moduleText(const Target& t, const std::vector<std::string>& lines) {
   std::string text = absl::StrFormat(
       ".version %d.%d\n.target %s\n.address_size 64 .visible .entry k(.param .u64 pm) { "
-      ".reg .pred %%p<9>; .reg .b8 %%b<9>; .reg .b16 %%h<9>; .reg .b32 %%r<9>; .reg .b64 %%rd<9>; "
-      ".reg .f32 %%f<9>; "
-      ".reg .s32 %%i<9>; .reg .u64 %%u<9>; .reg .f64 %%d<9>; .reg .s16 %%w<9>; %s\n",
+      ".reg .pred %%p<9>; .reg .b8 %%b<9>; .reg .b16 %%h<9>; .reg .b32 %%r<140>; .reg .b64 "
+      "%%rd<9>; "
+      ".reg .f32 %%f<140>; "
+      ".reg .s32 %%i<140>; .reg .u64 %%u<9>; .reg .f64 %%d<9>; .reg .s16 %%w<9>; %s\n",
       t.version / 10, t.version % 10, t.name, t.version >= 83 ? ".reg .b128 %q<9>;" : "");
   for (const std::string& l : lines) text += l + "\n";
   return text + "ret; }\n";
@@ -179,6 +180,32 @@ std::string fragment(Mod m, size_t elements, bool packed) {
   return "{" + list + "}";
 }
 
+// What of a product of a warpgroup its form leaves open.
+struct WarpgroupChoice {
+  bool registers = false;  // A is in registers.
+  const char* scaleD = "%p1";
+  const char* scaleA = "1";
+  const char* orderB = "0";
+  const char* selector = "0";
+};
+
+std::string writtenWarpgroup(const Form& f, std::string text, unsigned n, unsigned k,
+                             const std::vector<Mod>& types, const WarpgroupChoice& c) {
+  if (f.row->family == Family::warpgroupWait) return text + " 3;";
+  if (f.row->family != Family::warpgroupProduct) return text + ";";
+  bool sparse = f.has(Mod::sparse), half = types[1] == Mod::f16 || types[1] == Mod::bf16;
+  text += " " + fragment(types[0], 16 * n, false);
+  text += c.registers
+              ? ", " + fragment(types[1], size_t{16} * k / (sparse ? 2 : 1), false) + ", %rd2"
+              : std::string(", %rd1, %rd2");
+  if (sparse) text += std::string(", %r5, ") + c.selector;
+  text += std::string(", ") + c.scaleD;
+  if (types[0] != Mod::s32) text += std::string(", ") + c.scaleA + ", 1";
+  if (half && !c.registers) text += ", 0";
+  if (half) text += std::string(", ") + c.orderB;
+  return text + ";";
+}
+
 // Instructions on matrices, with the registers that their shapes and types ask for.
 std::string writtenMatrix(const Form& f) {
   std::string text = spelling(f);
@@ -190,6 +217,7 @@ std::string writtenMatrix(const Form& f) {
     if (std::sscanf(word.c_str(), "m%un%uk%u", &m, &n, &k) == 3) continue;
     if (elementBits(f.mods[i], packed) != 0) types.push_back(f.mods[i]);
   }
+  if (f.row->opcode == "wgmma") return writtenWarpgroup(f, text, n, k, types, {});
   bool opaqueHalf = f.row->opcode == "wmma" && (types[0] == Mod::f16 || types[0] == Mod::f32);
   switch (f.row->family) {
     case Family::mma:
@@ -347,14 +375,16 @@ std::string written(const Form& f) {
   return text + ";";
 }
 
-// All forms except of loads and stores, whose cache words multiply: a sample of those.
+// All forms except of loads and stores, whose cache words multiply, and of products of warpgroups
+// with their many shapes: samples of those.
 std::vector<Form> someForms() {
   std::vector<Form> out;
   Random random(7);
   for (const InstrRow& row : instructionTable()) {
     std::vector<Form> forms = formsOf(row);
-    bool all = row.family != Family::ld && row.family != Family::st;
-    size_t n = all ? forms.size() : std::min<size_t>(forms.size(), 60);
+    bool product = row.family == Family::warpgroupProduct;
+    bool all = row.family != Family::ld && row.family != Family::st && !product;
+    size_t n = all ? forms.size() : std::min<size_t>(forms.size(), product ? 6 : 60);
     for (size_t i = 0; i < n; ++i) out.push_back(forms[all ? i : random.below(forms.size())]);
   }
   return out;
@@ -407,7 +437,7 @@ TEST_F(Ptxas, TakesEveryMatrixForm) {
     if (familyKind(row.family) != FamilyKind::matrix) continue;
     for (const Form& f : formsOf(row)) lines.push_back(written(f));
   }
-  EXPECT_GT(lines.size(), 1000u);
+  EXPECT_GT(lines.size(), 2000u);
   for (const char* target : {"sm_120a", "sm_120", "sm_121f", "sm_90a"}) {
     compareRefusals({90, target}, lines);
   }
@@ -473,6 +503,51 @@ TEST_F(Ptxas, AgreesOnRegistersOfCollectives) {
   }
   EXPECT_GT(lines.size(), 150u);
   compareRefusals({90, "sm_103a"}, lines);
+}
+
+// Products of warpgroups with A in registers, and with constants that they may have or not; one
+// form of each row. N outside the lists, too.
+TEST_F(Ptxas, AgreesOnWarpgroups) {
+  static constexpr WarpgroupChoice kChoices[] = {
+      {true},
+      {false, "!%p1"},
+      {false, "1"},
+      {false, "2"},
+      {true, "%p1", "-1"},
+      {false, "%p1", "0"},
+      {false, "%p1", "2"},
+      {true, "%p1", "1", "1"},
+      {false, "%p1", "1", "2"},
+      {true, "%p1", "1", "0", "1"},
+      {false, "%p1", "1", "0", "2"},
+      {false, "%p1", "%r1"},
+  };
+  std::vector<std::string> lines;
+  for (const InstrRow& row : instructionTable()) {
+    if (row.family != Family::warpgroupProduct) continue;
+    std::vector<Form> forms = formsOf(row);
+    const Form& f = forms[forms.size() / 2];
+    unsigned m = 0, n = 0, k = 0;
+    std::vector<Mod> types;
+    for (size_t i = 0; i < f.count; ++i) {
+      std::string word(modSpelling(f.mods[i]));
+      if (std::sscanf(word.c_str(), "m%un%uk%u", &m, &n, &k) == 3) continue;
+      if (elementBits(f.mods[i], false) != 0) types.push_back(f.mods[i]);
+    }
+    for (const WarpgroupChoice& c : kChoices) {
+      lines.push_back(writtenWarpgroup(f, spelling(f), n, k, types, c));
+    }
+    for (unsigned other : {40u, 56u, 120u, 248u, 264u}) {
+      std::string text = spelling(f), shape = absl::StrFormat("m64n%dk%d", n, k);
+      text.replace(text.find(shape), shape.size(), absl::StrFormat("m64n%dk%d", other, k));
+      lines.push_back(writtenWarpgroup(f, text, other, k, types, {}));
+    }
+  }
+  for (const char* count : {"0", "7", "100", "-1", "%r1"}) {
+    lines.push_back(absl::StrFormat("wgmma.wait_group.sync.aligned %s;", count));
+  }
+  EXPECT_GT(lines.size(), 300u);
+  for (unsigned version : {80u, 82u, 84u, 90u}) compareRefusals({version, "sm_90a"}, lines);
 }
 
 // One change that makes most forms illegal.

@@ -365,7 +365,9 @@ const Statement* FunctionDecoder::labelledDirective(std::string_view name, State
 }
 
 bool FunctionDecoder::addName(std::string_view name, const Local& local, SourceLoc loc) {
-  if (scopes_.back().names.emplace(name, local).second) return true;
+  NameScope& scope = scopes_.back();
+  auto& into = local.kind == Local::Kind::range ? scope.ranges : scope.names;
+  if (into.emplace(name, local).second) return true;
   return error(DiagId::PtxRedefined, loc, static_cast<uint32_t>(name.size()), {name});
 }
 

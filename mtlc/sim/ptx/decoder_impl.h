@@ -84,6 +84,7 @@ class FunctionDecoder {
  private:
   struct NameScope {
     std::unordered_map<std::string_view, Local> names;
+    std::unordered_map<std::string_view, Local> ranges;  // By prefix, which is no name itself.
     uint32_t id = 0;
     uint32_t parent = 0;
   };
@@ -183,6 +184,10 @@ class FunctionDecoder {
   bool mmaInstruction(const Instruction& in, const Form& form);
   bool wmmaInstruction(const Instruction& in, const Form& form);
   bool wmmaMemory(const Instruction& in, const Form& form);
+  bool sparseOperands(const Operand& metadata, const Operand& selector, unsigned bits,
+                      MatrixSite& s);
+  bool warpgroupProduct(const Instruction& in, const Form& form);
+  bool warpgroupOrder(const Instruction& in, const Form& form);
   bool rowMatrix(const Instruction& in, const Form& form);
   bool fragmentRegisters(const Operand& o, Fragment& f, bool dest, bool constants,
                          bool opaque = false);

@@ -71,6 +71,11 @@ std::string_view specificTarget(const Form& f, const Module& m) {
                   (f.has(Mod::e4m3) || f.has(Mod::e5m2));
       return (!kind && !wide) || m.archSpecific ? "" : f.row->sm >= 120 ? "120a" : "100a";
     }
+    case Family::warpgroupProduct:
+    case Family::warpgroupFence:
+    case Family::warpgroupCommit:
+    case Family::warpgroupWait:
+      return m.sm == 90 && m.archSpecific ? "" : "90a";
     case Family::ldmatrix:
     case Family::stmatrix:
       return !f.has(Mod::b16) && !m.archSpecific ? "100a" : "";
@@ -295,6 +300,10 @@ void FunctionDecoder::instruction(const Instruction& in) {
     case Family::ldmatrix:
     case Family::stmatrix:
     case Family::movmatrix:
+    case Family::warpgroupProduct:
+    case Family::warpgroupFence:
+    case Family::warpgroupCommit:
+    case Family::warpgroupWait:
       beginGuarded(in);
       matrixInstruction(in, *form);
       endGuarded();

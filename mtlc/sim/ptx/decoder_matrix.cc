@@ -1,6 +1,7 @@
 // Instructions on matrices (PTX ISA 9.7.14): operands checked and described in a MatrixSite.
 
 #include <algorithm>
+#include <charconv>
 
 #include "mtlc/sim/matrix/fragments.h"
 #include "mtlc/sim/ptx/decoder_impl.h"
@@ -8,17 +9,15 @@
 namespace mtlc::sim::ptx {
 namespace {
 
-struct ShapeRow {
-  Mod mod;
-  uint16_t m, n, k;
-};
-constexpr ShapeRow kShapes[] = {
-    {Mod::m8n8k4, 8, 8, 4},       {Mod::m8n8k16, 8, 8, 16},     {Mod::m8n8k32, 8, 8, 32},
-    {Mod::m8n8k128, 8, 8, 128},   {Mod::m16n8k4, 16, 8, 4},     {Mod::m16n8k8, 16, 8, 8},
-    {Mod::m16n8k16, 16, 8, 16},   {Mod::m16n8k32, 16, 8, 32},   {Mod::m16n8k64, 16, 8, 64},
-    {Mod::m16n8k128, 16, 8, 128}, {Mod::m16n8k256, 16, 8, 256}, {Mod::m16n16k8, 16, 16, 8},
-    {Mod::m16n16k16, 16, 16, 16}, {Mod::m8n32k16, 8, 32, 16},   {Mod::m32n8k16, 32, 8, 16},
-};
+// A number after `letter`; both are taken off `text`.
+std::optional<uint16_t> extent(std::string_view& text, char letter) {
+  if (text.empty() || text[0] != letter) return std::nullopt;
+  uint16_t value = 0;
+  auto [end, failure] = std::from_chars(text.data() + 1, text.data() + text.size(), value);
+  if (failure != std::errc()) return std::nullopt;
+  text.remove_prefix(static_cast<size_t>(end - text.data()));
+  return value;
+}
 
 Element elementOf(Mod m) {
   switch (m) {
@@ -70,11 +69,13 @@ std::vector<Element> elementsOf(const Form& f) {
 }
 
 bool setShape(const Form& f, MatrixSite& s) {
-  for (const ShapeRow& row : kShapes) {
-    if (!f.has(row.mod)) continue;
-    s.m = row.m;
-    s.n = row.n;
-    s.k = row.k;
+  for (unsigned i = 0; i < f.count; ++i) {
+    std::string_view text = modSpelling(f.mods[i]);
+    auto m = extent(text, 'm'), n = extent(text, 'n'), k = extent(text, 'k');
+    if (!m || !n || !k || !text.empty()) continue;
+    s.m = *m;
+    s.n = *n;
+    s.k = *k;
     return true;
   }
   return false;
@@ -231,6 +232,28 @@ bool FunctionDecoder::scaleOperands(const Operand& data, const Operand& ids, uns
   return true;
 }
 
+// metadata, selector; `bits` of an element
+bool FunctionDecoder::sparseOperands(const Operand& metadata, const Operand& selector,
+                                     unsigned bits, MatrixSite& s) {
+  // Chunks, PTX ISA 9.7.14.6.1.
+  s.indices = bits == 32 ? 1 : 2;
+  s.perIndex = bits == 4 ? 2 : 1;
+  s.chunkWidth = static_cast<uint8_t>(2 * s.indices * s.perIndex);
+  s.chunks = static_cast<uint8_t>(s.k / s.chunkWidth);
+  unsigned selectors = 0;
+  s.metadata = metadataOf(s.k, bits, s.chunks, selectors);
+  auto ref = source(metadata, Mod::b32, false, false, nullptr);
+  if (!ref) return false;
+  s.metadataRegister = keepOperand(*ref);
+  if (selector.kind != Operand::Kind::constant || selector.value.kind != Constant::Kind::integer ||
+      selector.value.bits >= selectors) {
+    return error(DiagId::PtxMatrixSelector, selector.loc, 1,
+                 {"sparsity selector", "a constant from 0 to " + std::to_string(selectors - 1)});
+  }
+  s.selector = static_cast<uint8_t>(selector.value.bits);
+  return true;
+}
+
 // mma{.sp} d, a, b, c{, metadata, selector}{, scale-a, ids, scale-b, ids}
 bool FunctionDecoder::mmaInstruction(const Instruction& in, const Form& form) {
   MatrixSite s;
@@ -273,23 +296,7 @@ bool FunctionDecoder::mmaInstruction(const Instruction& in, const Form& form) {
   }
   size_t next = 4;
   if (sparse) {
-    // Chunks, PTX ISA 9.7.14.6.1.
-    s.indices = bits == 32 ? 1 : 2;
-    s.perIndex = bits == 4 ? 2 : 1;
-    s.chunkWidth = static_cast<uint8_t>(2 * s.indices * s.perIndex);
-    s.chunks = static_cast<uint8_t>(s.k / s.chunkWidth);
-    unsigned selectors = 0;
-    s.metadata = metadataOf(s.k, bits, s.chunks, selectors);
-    auto metadata = source(o[4], Mod::b32, false, false, nullptr);
-    if (!metadata) return false;
-    s.metadataRegister = keepOperand(*metadata);
-    const Operand& f = o[5];
-    if (f.kind != Operand::Kind::constant || f.value.kind != Constant::Kind::integer ||
-        f.value.bits >= selectors) {
-      return error(DiagId::PtxMatrixSelector, f.loc, 1,
-                   {"sparsity selector", "a constant from 0 to " + std::to_string(selectors - 1)});
-    }
-    s.selector = static_cast<uint8_t>(f.value.bits);
+    if (!sparseOperands(o[4], o[5], bits, s)) return false;
     next = 6;
   }
   if (s.scales != 0 && (!scaleOperands(o[next], o[next + 1], s.scales, 2, s.scaleA) ||
@@ -437,6 +444,108 @@ bool FunctionDecoder::rowMatrix(const Instruction& in, const Form& form) {
          emitMatrix(in, form, std::move(s), out);
 }
 
+namespace {
+
+// A constant that is one of two.
+bool isChoice(const Operand& o, int64_t first, int64_t second) {
+  if (o.kind != Operand::Kind::constant || o.value.kind != Constant::Kind::integer) return false;
+  auto value = static_cast<int64_t>(o.value.bits);
+  return value == first || value == second;
+}
+
+}  // namespace
+
+// wgmma.mma_async{.sp} d, a, b{, metadata, selector}, scale-d{, scale-a, scale-b}{, trans-a}{,
+// trans-b}: a is a vector of registers or a descriptor, without trans-a or with it.
+bool FunctionDecoder::warpgroupProduct(const Instruction& in, const Form& form) {
+  MatrixSite s;
+  std::vector<Element> e = elementsOf(form);
+  if (!setShape(form, s) || e.size() != 3 || in.operands.size() < 2) {
+    return in.operands.size() < 2
+               ? operandCount(in, 4, 10)
+               : error(DiagId::PtxUnknownForm, in.loc, in.length, {in.spelling, form.row->pattern});
+  }
+  const std::vector<Operand>& o = in.operands;
+  bool sparse = form.has(Mod::sparse), registers = o[1].kind == Operand::Kind::vector;
+  bool half = e[1] == Element::f16 || e[1] == Element::bf16;
+  bool scaled = e[0] != Element::s32;
+  size_t count = 4u + (sparse ? 2 : 0) + (scaled ? 2 : 0) + (half ? 2 : 0) - (half && registers);
+  if (!operandCount(in, count, count)) return false;
+  unsigned bits = containerBits(e[1], false);
+  auto key = [&](FragmentOperand operand, uint16_t k, unsigned width) {
+    return FragmentKey{operand, sparse, kWarpgroupRows, 8, k, static_cast<uint8_t>(width)};
+  };
+  s.saturate = form.has(Mod::satfinite);
+  s.andPopcount = true;
+  s.a.element = e[1];
+  s.b.element = e[2];
+  Instr out;
+  out.size = kRowBytes;
+  // D: the fragment of eight columns again and again.
+  s.d = fragmentOf(key(FragmentOperand::c, s.k, containerBits(e[0], false)), e[0], 32);
+  s.d.registers = static_cast<uint8_t>(s.d.registers * (s.n / 8));
+  if (!fragmentRegisters(o[0], s.d, false, false)) return false;
+  s.c = s.d;
+  auto descriptor = [&](const Operand& operand, unsigned place) {
+    auto ref = source(operand, Mod::b64, false, false, nullptr);
+    if (ref) out.src[place] = *ref;
+    return ref.has_value();
+  };
+  if (registers) {
+    s.a = fragmentOf(key(FragmentOperand::a, s.k, bits), e[1], 32);
+    if (!fragmentRegisters(o[1], s.a, false, false)) return false;
+  } else if (!descriptor(o[1], kDescriptorA)) {
+    return false;
+  }
+  if (!descriptor(o[2], kDescriptorB)) return false;
+  size_t next = 3;
+  if (sparse) {
+    if (!sparseOperands(o[3], o[4], bits, s)) return false;
+    next = 5;
+  }
+  const Operand& scaleD = o[next++];
+  if (scaleD.kind == Operand::Kind::constant && !isChoice(scaleD, 0, 1)) {
+    return error(DiagId::PtxMatrixSelector, scaleD.loc, 1, {"scale-d", "a predicate, 0 or 1"});
+  }
+  auto accumulate = source(scaleD, Mod::pred, false, true, nullptr);
+  if (!accumulate) return false;
+  out.src[kScaleD] = *accumulate;
+  auto choice = [&](int64_t usual, int64_t other, const char* name, bool& into) {
+    const Operand& operand = o[next++];
+    if (!isChoice(operand, usual, other)) {
+      return error(DiagId::PtxMatrixSelector, operand.loc, 1,
+                   {name, other < 0 ? "1 or -1" : "0 or 1"});
+    }
+    into = static_cast<int64_t>(operand.value.bits) == other;
+    return true;
+  };
+  if (scaled &&
+      (!choice(1, -1, "scale of A", s.negateA) || !choice(1, -1, "scale of B", s.negateB))) {
+    return false;
+  }
+  if (half && ((!registers && !choice(0, 1, "order of A", s.majorA)) ||
+               !choice(0, 1, "order of B", s.majorB))) {
+    return false;
+  }
+  s.warpgroup = k_.lanes().warpgroup(s);
+  return emitMatrix(in, form, std::move(s), out);
+}
+
+// wgmma.fence, wgmma.commit_group, wgmma.wait_group n
+bool FunctionDecoder::warpgroupOrder(const Instruction& in, const Form& form) {
+  MatrixSite s;
+  if (form.row->family == Family::warpgroupWait) {
+    uint64_t groups = 0;
+    if (!constantOperand(in.operands[0], groups)) return false;
+    if (static_cast<int64_t>(in.operands[0].value.bits) < 0) {
+      return error(DiagId::PtxMatrixSelector, in.operands[0].loc, 1,
+                   {"number of groups", "a constant that is not negative"});
+    }
+    s.groups = static_cast<uint32_t>(groups);
+  }
+  return emitMatrix(in, form, std::move(s), Instr{});
+}
+
 bool FunctionDecoder::matrixInstruction(const Instruction& in, const Form& form) {
   switch (form.row->family) {
     case Family::mma:
@@ -446,6 +555,12 @@ bool FunctionDecoder::matrixInstruction(const Instruction& in, const Form& form)
     case Family::wmmaLoad:
     case Family::wmmaStore:
       return wmmaMemory(in, form);
+    case Family::warpgroupProduct:
+      return warpgroupProduct(in, form);
+    case Family::warpgroupFence:
+    case Family::warpgroupCommit:
+    case Family::warpgroupWait:
+      return warpgroupOrder(in, form);
     default:
       return rowMatrix(in, form);
   }

@@ -100,12 +100,12 @@ const Local* FunctionDecoder::findLocal(std::string_view name, uint32_t* rangeIn
   std::string_view digits = name.substr(end);
   for (auto scope = scopes_.rbegin(); scope != scopes_.rend(); ++scope) {
     auto it = scope->names.find(name);
-    if (it != scope->names.end() && it->second.kind != Local::Kind::range) return &it->second;
+    if (it != scope->names.end()) return &it->second;
     // Digits may belong to the prefix (%r1<4> makes %r10 to %r13), so every split is tried.
     for (size_t split = 0; split < digits.size() && digits.size() - split <= 9; ++split) {
       if (digits[split] == '0' && split + 1 < digits.size()) continue;
-      auto range = scope->names.find(name.substr(0, end + split));
-      if (range == scope->names.end() || range->second.kind != Local::Kind::range) continue;
+      auto range = scope->ranges.find(name.substr(0, end + split));
+      if (range == scope->ranges.end()) continue;
       uint32_t index = 0;
       for (char c : digits.substr(split)) index = index * 10 + static_cast<uint32_t>(c - '0');
       if (index >= range->second.count) continue;

@@ -113,6 +113,7 @@ std::vector<Case> cases() {
       {DiagId::PtxRedefined, inModule(".func f()\n{\nret;\n}\n.func `f()\n{\nret;\n}")},
       {DiagId::PtxRedefined, inModule(".global .u32 f;\n.func `f()\n{\nret;\n}")},
       {DiagId::PtxRedefined, inKernel(".reg .b32 x;\n.reg .b32 `x;")},
+      {DiagId::PtxRedefined, inKernel(".reg .b32 x<2>;\n.reg .f32 `x<3>;")},
       {DiagId::PtxRedefined, inKernel("here:\n`here:")},
       {DiagId::PtxUnknownOpcode, inKernel("`frobnicate.u32 %r0, %r1;")},
       {DiagId::PtxUnknownOpcode, inKernel("`frobnicate.gently {%r0, %r1}, [%rd0, {%r2}];")},

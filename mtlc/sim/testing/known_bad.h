@@ -20,12 +20,15 @@ struct Row {
   Checks checks = Checks::all;
   bool poison = false;  // `out` is not initialised.
   uint32_t dynamicShared = 0;
+  const char* head = nullptr;  // What the kernel begins with, unless as usual.
 };
 
 inline void PrintTo(const Row& row, std::ostream* os) { *os << row.name; }
 
 // Those about asynchronous copies.
 const std::vector<Row>& asyncRows();
+// Those about products of warpgroups.
+const std::vector<Row>& warpgroupRows();
 
 }  // namespace mtlc::sim::known_bad
 
