@@ -65,7 +65,7 @@ bool arrive(Warp& w, Group& g, bool diverged) {
       return false;
     }
   }
-  if (id >= kBarriers) {
+  if (id >= kBarriers || (id >= kPtxBarriers && !site.subgroup)) {
     reportCheck(w, in, first, ReportKind::sync, DiagId::SimBarrierNumber, {id});
     launch.finish(LaunchStatus::faulted);
     return false;

@@ -59,8 +59,9 @@ bool waitsHere(const Group& o, uint32_t pc, const Frame& frame) {
   return o.state == GroupState::atCollective && o.pc == pc && sameRegisters(*o.frame, frame);
 }
 
-// The lanes of `done` executed the collective `pc`: they go on, the rest of their groups waits.
-void leave(Warp& w, uint32_t pc, LaneMask done) {
+}  // namespace
+
+void leaveCollective(Warp& w, uint32_t pc, LaneMask done) {
   size_t count = w.groups.size();
   for (size_t i = 0; i < count; ++i) {
     Group& o = w.groups[i];
@@ -78,8 +79,6 @@ void leave(Warp& w, uint32_t pc, LaneMask done) {
     }
   }
 }
-
-}  // namespace
 
 bool reachCollective(Warp& w, const Instr& in) {
   Group& g = w.groups[w.current];
@@ -110,7 +109,7 @@ bool reachCollective(Warp& w, const Instr& in) {
     now.pc = pc;
     now.state = GroupState::atCollective;
     if (done != 0) execute(w, in, done);
-    leave(w, pc, done);
+    leaveCollective(w, pc, done);
     return false;
   }
   LaneMask ready = now.mask == w.live ? now.mask : readyLanes(w, in, now.mask);
@@ -147,7 +146,7 @@ bool forceCollective(Warp& w, bool patient) {
       if ((missing & w.live & ~here & inBarrier) != 0) continue;
     }
     execute(w, in, here);
-    leave(w, g.pc, here);
+    leaveCollective(w, g.pc, here);
     return true;
   }
   return false;

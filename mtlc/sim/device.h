@@ -58,6 +58,7 @@ struct Kernel {
   std::vector<ParamInfo> params;
   uint32_t paramBytes = 0;
   uint32_t staticShared = 0;
+  uint32_t dynamicSharedOffset = 0;  // Where memory sized at launch begins in shared memory.
   uint32_t localBytes = 0;
   uint32_t registers = 0;  // Simulated registers; no prediction of hardware.
   std::array<uint32_t, 3> maxThreads{};
@@ -73,7 +74,7 @@ struct GlobalVariable {
   bool constant = false;
 };
 
-// PTX loaded into a device. Variables live as long as the module.
+// PTX or SPIR-V loaded into a device. Variables live as long as the module.
 class Module {
  public:
   virtual ~Module() = default;
@@ -107,6 +108,8 @@ struct LaunchConfig {
   std::array<uint32_t, 3> grid{1, 1, 1};
   std::array<uint32_t, 3> block{1, 1, 1};
   uint32_t dynamicShared = 0;
+  // Threads of a subgroup, for SPIR-V: 8, 16, 32 or 64. Warps have 32 lanes whatever it is.
+  uint32_t subgroupSize = 32;
   std::vector<uint8_t> params;  // kernel.paramBytes bytes, each parameter at its offset.
 
   Checks checks = Checks::none;
@@ -200,6 +203,10 @@ class Device {
   // Parses and decodes the PTX text `file` and places its variables. nullptr when `diags` got an
   // error. `sources` must outlive the module. The device owns the module.
   Module* load(FileId file, const SourceManager& sources, DiagnosticEngine& diags);
+  // The same for a SPIR-V module. `listing` is the text that reports are located in: a file with
+  // what spirvListing made of the words.
+  Module* loadSpirv(std::span<const uint32_t> words, FileId listing, const SourceManager& sources,
+                    DiagnosticEngine& diags);
   void unload(Module* module);
 
   DeviceMemory& memory() { return memory_; }
@@ -215,6 +222,9 @@ class Device {
   std::vector<std::unique_ptr<Module>> modules_;
 };
 
+// SPIR-V as text, one line an instruction; empty when the words are no SPIR-V.
+std::string spirvListing(std::span<const uint32_t> words);
+
 // Lays out kernel arguments in order, as the parameters of `kernel` want them.
 class ParamPacker {
  public:
@@ -225,6 +235,10 @@ class ParamPacker {
   bool add(const T& value) {
     return add(std::span(reinterpret_cast<const uint8_t*>(&value), sizeof value));
   }
+  // Memory for a pointer to shared memory; it adds to sharedBytes().
+  bool addShared(uint64_t bytes);
+  // What LaunchConfig::dynamicShared has to be at least.
+  uint32_t sharedBytes() const { return shared_; }
   bool complete() const { return next_ == kernel_.params.size(); }
   std::vector<uint8_t> take() { return std::move(bytes_); }
 
@@ -232,6 +246,7 @@ class ParamPacker {
   const Kernel& kernel_;
   std::vector<uint8_t> bytes_;
   size_t next_ = 0;
+  uint32_t shared_ = 0;
 };
 
 }  // namespace mtlc::sim

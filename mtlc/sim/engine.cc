@@ -71,6 +71,33 @@ uint32_t specialValue(const Block& b, const Warp& w, Special s, unsigned lane) {
     case Special::totalShared:
     case Special::aggregateShared:
       return l.sharedDeclared;
+    case Special::localLinear:
+      return w.index * kLanes + lane;
+    case Special::subgroupLane:
+      return (w.index * kLanes + lane) % l.config->subgroupSize;
+    case Special::subgroupId:
+      return (w.index * kLanes + lane) / l.config->subgroupSize;
+    case Special::subgroupCount:
+      return (b.threads + l.config->subgroupSize - 1) / l.config->subgroupSize;
+    case Special::subgroupSize: {
+      uint32_t size = l.config->subgroupSize;
+      uint32_t first = (w.index * kLanes + lane) / size * size;
+      return first < b.threads ? std::min(size, b.threads - first) : size;
+    }
+    case Special::subgroupMaxSize:
+      return l.config->subgroupSize;
+    case Special::subgroupMask: {
+      uint32_t size = l.config->subgroupSize;
+      return size >= kLanes ? kAllLanes : ((1u << size) - 1) << lane / size * size;
+    }
+    case Special::subgroupBarrier:
+      return kPtxBarriers + w.index * kLanes / l.config->subgroupSize;
+    case Special::subgroupThreads: {
+      uint32_t perGroup = std::max(1u, l.config->subgroupSize / kLanes);
+      uint32_t first = w.index / perGroup * perGroup;
+      uint32_t warps = static_cast<uint32_t>(b.warps.size()) - first;
+      return std::min(perGroup, warps) * kLanes;
+    }
     default:
       return 0;
   }
@@ -373,6 +400,14 @@ WarpStatus runWarp(Warp& w, uint32_t turn) {
           return WarpStatus::blocked;
         }
         break;
+      case Op::group:
+        count(ip + 1);
+        if (kObserved && w.followed) {
+          for (Observer* o : launch.instructionObservers) o->instruction(w, in, active);
+        }
+        reachGroupOp(w, in);
+        if (!load()) return WarpStatus::blocked;
+        break;
       case Op::fence:
         if (LaneMask m = guarded(in)) {
           __atomic_thread_fence(__ATOMIC_SEQ_CST);
@@ -428,6 +463,7 @@ bool unblock(Block& b) {
   for (Warp& w : b.warps) {
     if (!w.groups.empty() && forceCollective(w, true)) return true;
   }
+  if (forceGroupOp(b)) return true;
   for (Warp& w : b.warps) {
     if (!w.groups.empty() && arriveDiverged(w)) return true;
   }

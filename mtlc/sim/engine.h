@@ -2,7 +2,7 @@
 // instructions run for all lanes.
 //
 // Lanes of a warp that stand at the same place in the same activation form a group. The group whose
-// block comes first in the order of reconvergence (ptx/flow.h) runs; reaching a place where another
+// block comes first in the order of reconvergence (flow.h) runs; reaching a place where another
 // group waits merges the two. A group that ran long without merging gives way to the one that
 // waited longest, so that lanes waiting for each other through memory (a spinning lock) always make
 // progress, as on hardware with independent thread scheduling.
@@ -61,6 +61,16 @@ bool reachCollective(Warp& w, const Instr& in);
 // Runs a waiting collective without the lanes that do not come. True when there was one. `patient`:
 // not when one of these lanes waits at a block barrier and may still come.
 bool forceCollective(Warp& w, bool patient);
+
+// The lanes of `done` executed the collective `pc`: they go on, the rest of their groups waits.
+void leaveCollective(Warp& w, uint32_t pc, LaneMask done);
+
+// group_ops.cc
+// The current group reached an Op::group. It waits there; those whose group is complete went on.
+void reachGroupOp(Warp& w, const Instr& in);
+// Nothing else can run: complete what only exited threads are missing from, then what waits for
+// threads that do not come. True when threads went on.
+bool forceGroupOp(Block& b);
 
 // calls.cc
 // False when the launch ends.

@@ -8,6 +8,8 @@
 #include "mtlc/sim/engine.h"
 #include "mtlc/sim/launch_state.h"
 #include "mtlc/sim/module_impl.h"
+#include "mtlc/sim/program_builder.h"
+#include "mtlc/sim/spirv/module.h"
 #include "mtlc/sim/trace.h"
 #include "mtlc/sim/weak.h"
 
@@ -58,6 +60,9 @@ bool checkConfig(const Kernel& k, const Program& p, const LaunchConfig& c, const
   }
   if (k.requiredThreads[0] != 0 && k.requiredThreads != c.block) {
     return refuse(DiagId::SimRequiredThreads, {k.name, triple(k.requiredThreads), triple(c.block)});
+  }
+  if (c.subgroupSize != 8 && c.subgroupSize != 16 && c.subgroupSize != 32 && c.subgroupSize != 64) {
+    return refuse(DiagId::SimSubgroupSize, {c.subgroupSize});
   }
   if (p.staticShared > l.staticSharedBytes) {
     return refuse(DiagId::SimStaticShared, {k.name, p.staticShared, l.staticSharedBytes});
@@ -155,6 +160,16 @@ Module* Device::load(FileId file, const SourceManager& sources, DiagnosticEngine
   modules_.push_back(std::move(m));
   return modules_.back().get();
 }
+
+Module* Device::loadSpirv(std::span<const uint32_t> words, FileId listing,
+                          const SourceManager& sources, DiagnosticEngine& diags) {
+  auto m = std::make_unique<SpirvModule>(sources, memory_, limits_.portableLanes);
+  if (!m->load(words, listing, diags)) return nullptr;
+  modules_.push_back(std::move(m));
+  return modules_.back().get();
+}
+
+std::string spirvListing(std::span<const uint32_t> words) { return spirv::makeListing(words); }
 
 void Device::unload(Module* module) {
   modules_.erase(std::remove_if(modules_.begin(), modules_.end(),
@@ -288,6 +303,16 @@ bool ParamPacker::add(std::span<const uint8_t> value) {
   std::memcpy(bytes_.data() + p.offset, value.data(), value.size());
   ++next_;
   return true;
+}
+
+bool ParamPacker::addShared(uint64_t bytes) {
+  if (next_ >= kernel_.params.size() || kernel_.params[next_].space != Space::shared) return false;
+  uint64_t begin = alignUp(uint64_t{kernel_.dynamicSharedOffset} + shared_,
+                           std::max(kernel_.params[next_].pointeeAlign, 16u));
+  uint64_t end = begin + bytes - kernel_.dynamicSharedOffset;
+  if (bytes > UINT32_MAX || end > UINT32_MAX) return false;
+  shared_ = static_cast<uint32_t>(end);
+  return add(begin);
 }
 
 }  // namespace mtlc::sim

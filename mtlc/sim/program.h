@@ -75,6 +75,7 @@ enum class Op : uint8_t {
   async,       // ext: AsyncSite
   collective,  // src[maskSource] names the lanes that take part; fn
   matrix,      // The same of all lanes; ext: MatrixSite; fn may set the warp's fault.
+  group,       // ext: GroupSite
   fence,
   yield,  // nanosleep
   nop,
@@ -149,6 +150,41 @@ struct FormalValue {
   uint32_t bytes = 0;
 };
 
+// Exchanges of values between the threads of a subgroup or of a block (group_ops.cc). Other than a
+// warp, a subgroup is what the program calls so: 8, 16, 32 or 64 threads that follow each other.
+enum class GroupOp : uint8_t {
+  all,
+  any,
+  allEqual,
+  elect,
+  ballot,  // Results: four words.
+  broadcast,
+  broadcastFirst,
+  shuffle,
+  shuffleXor,
+  shuffleUp,
+  shuffleDown,
+  reduce,
+  inclusiveScan,
+  exclusiveScan,
+};
+enum class GroupCombine : uint8_t { add, mul, min, max, bitAnd, bitOr, bitXor };
+enum class GroupValue : uint8_t { boolean, signedInt, unsignedInt, floating };
+
+struct GroupSite {
+  GroupOp op = GroupOp::all;
+  GroupCombine combine = GroupCombine::add;
+  GroupValue value = GroupValue::unsignedInt;
+  uint8_t bits = 32;        // Of a value.
+  bool wholeBlock = false;  // Of the block, not of a subgroup.
+  bool uniform = false;     // All threads of the group have to come; else those that come together.
+  uint32_t cluster = 0;     // reduce: parts of so many threads; 0: one.
+  std::vector<Ref> values;  // Components, exchanged alike; predicates of the votes.
+  std::vector<Ref> results;
+  std::array<Ref, 3> index{kNoRef, kNoRef, kNoRef};  // broadcast: one, or a position in the block;
+                                                     // shuffles: lane, mask or distance
+};
+
 enum class BarrierKind : uint8_t { sync, arrive, redPopc, redAnd, redOr };
 
 struct BarrierSite {
@@ -157,6 +193,7 @@ struct BarrierSite {
   Ref count = kNoRef;  // kNoRef: all threads of the block.
   Ref predicate = kNoRef;
   bool aligned = true;
+  bool subgroup = false;  // Of a subgroup of more than one warp.
 };
 
 // Asynchronous copies, mbarriers and proxy fences (async.h).
@@ -291,6 +328,15 @@ enum class Special : uint8_t {
   totalShared,
   aggregateShared,
   zero,
+  localLinear,  // Of the thread in its block.
+  subgroupLane,
+  subgroupId,
+  subgroupCount,  // In the block.
+  subgroupSize,   // Threads in this one: the last of a block may have fewer.
+  subgroupMaxSize,
+  subgroupMask,     // Of its lanes in the warp.
+  subgroupBarrier,  // Number of the barrier of a subgroup of more than one warp.
+  subgroupThreads,  // And what it waits for: threads of whole warps.
   count
 };
 
@@ -301,6 +347,9 @@ struct ParamInfo {
   uint32_t align = 1;
   Type type = Mod::none;
   bool isArray = false;
+  // shared: an offset in shared memory, of as many bytes as the launch says.
+  Space space = Space::generic;
+  uint32_t pointeeAlign = 1;
 };
 
 // Names of registers, for traces and reports: index by slot of a bank, entry function only where
@@ -321,6 +370,7 @@ struct Program {
   std::vector<BarrierSite> barriers;
   std::vector<AsyncSite> asyncs;
   std::vector<MatrixSite> matrices;
+  std::vector<GroupSite> groups;
   std::vector<Ref> operandLists;  // Vector operands, see Instr::ext.
 
   // Constant columns, already spread over the lanes.
@@ -346,7 +396,7 @@ struct Program {
   bool usesHeap = false;                      // malloc
   bool usesOrderedAtomics =
       false;  // Results depend on the order of blocks; see LaunchOptions::threads.
-  std::vector<std::string_view> files;  // .file table; views into the module's text.
+  std::vector<std::string_view> files;  // Source files; views into the module.
   std::vector<RegisterName> names;
   std::vector<uint32_t> realBefore;  // Instructions of the program itself before each index; one
                                      // more entry at the end.

@@ -14,7 +14,9 @@
 
 namespace mtlc::sim {
 
-inline constexpr unsigned kBarriers = 16;
+inline constexpr unsigned kPtxBarriers = 16;  // That a program can name.
+// Those of subgroups of more than one warp follow.
+inline constexpr unsigned kBarriers = kPtxBarriers + 16;
 inline constexpr uint32_t kNever = 0xffffffffu;
 // What registers hold before the program writes them.
 inline constexpr uint32_t kPoison32 = 0xcdcdcdcdu;
@@ -38,6 +40,7 @@ struct Frame {
 enum class GroupState : uint8_t {
   runnable,
   atCollective,  // Waits for the other lanes its mask names.
+  atGroup,       // Waits for the other threads of a GroupSite.
   atBarrier,     // Reached an aligned barrier; waits for the rest of the warp before it arrives.
   inBarrier,     // Arrived; waits for completion of barrier `barrier`.
   polling,       // Looked at an mbarrier in vain; looks again soon, see mbarrier.h.

@@ -212,18 +212,28 @@ absl::StatusOr<ArgSpec> parseTensorMap(std::string_view rest) {
   return spec;
 }
 
+absl::StatusOr<ArgSpec> parseWorkgroup(std::string_view rest) {
+  absl::StatusOr<uint64_t> bytes = parseScalar(DType::U32, rest);
+  if (!bytes.ok()) return invalid(absl::StrFormat("'%s' is no size in bytes", rest));
+  ArgSpec spec;
+  spec.kind = ArgSpec::Kind::Workgroup;
+  spec.bits = *bytes;
+  return spec;
+}
+
 }  // namespace
 
 absl::StatusOr<ArgSpec> parseArgSpec(std::string_view text) {
   auto [head, rest] = splitColon(text);
   if (head.size() == text.size()) {
     return invalid(
-        "an argument is TYPE:VALUE, bytes:FILE, buf:TYPE:COUNT:INIT, buf:FILE.npy or "
-        "tensormap:INDEX:TYPE:…");
+        "an argument is TYPE:VALUE, bytes:FILE, buf:TYPE:COUNT:INIT, buf:FILE.npy, "
+        "tensormap:INDEX:TYPE:… or workgroup:BYTES");
   }
   if (head == "buf") return parseBuffer(rest);
   if (head == "bytes") return parseBytes(rest);
   if (head == "tensormap") return parseTensorMap(rest);
+  if (head == "workgroup") return parseWorkgroup(rest);
   std::optional<DType> type = dtypeFromName(head);
   if (!type) return invalid(absl::StrFormat("'%s' is no type of an argument", head));
   absl::StatusOr<uint64_t> bits = parseScalar(*type, rest);

@@ -29,10 +29,10 @@ struct TensorMapSpec {
 };
 
 struct ArgSpec {
-  enum class Kind : uint8_t { Scalar, Bytes, Buffer, TensorMap };
+  enum class Kind : uint8_t { Scalar, Bytes, Buffer, TensorMap, Workgroup };
   Kind kind = Kind::Scalar;
   DType type = DType::U8;       // Of the scalar, or of the buffer's elements.
-  uint64_t bits = 0;            // Scalar: the value, zero-extended.
+  uint64_t bits = 0;            // Scalar: the value, zero-extended. Workgroup: bytes.
   std::vector<uint8_t> bytes;   // Bytes and Buffer: the contents.
   std::vector<uint64_t> shape;  // Buffer.
   bool initialised = true;      // Buffer: false for `poison`.
@@ -60,6 +60,7 @@ inline constexpr uint64_t kMaxArgBytes = uint64_t{1} << 33;
 //   buf:FILE               a buffer with the contents and shape of a .npy file
 //   tensormap:INDEX:TYPE:dims=A,B,…:strides=S,…:box=A,B,…[:elem_strides=A,B,…][:swizzle=32|64|128]
 //     [:fill=nan]          a tensor map over the buffer that is argument INDEX
+//   workgroup:BYTES        memory of each work-group, for a pointer to it
 // `bool` buffers are u8 of 0 and 1. Errors name what is wrong, not the argument as a whole.
 absl::StatusOr<ArgSpec> parseArgSpec(std::string_view spec);
 

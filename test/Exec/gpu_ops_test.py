@@ -1,4 +1,5 @@
-"""Atomics, subgroup operations, asynchronous copies and narrow formats on the interpreter, against NumPy.
+"""Atomics, subgroup operations, asynchronous copies and narrow formats on the interpreter and as SPIR-V on the simulator, against
+NumPy.
 
 Subgroups of several sizes, blocks of one to three dimensions with partial last subgroups, several seeds.
 """
@@ -57,6 +58,8 @@ def result(t: str, value: str) -> str:
 
 
 class GpuOps(mtlc_exec.TestCase):
+    DEVICE = "interp"
+
     def subgroups(self, t: str, operation: str, values: np.ndarray, lanes: np.ndarray, block, size: int,
                   seed: int = 0, result_type: str | None = None) -> np.ndarray:  # fmt: skip
         to = result_type or t
@@ -66,7 +69,7 @@ class GpuOps(mtlc_exec.TestCase):
                    "\n".join([element(t, "in", "v"), element("i32", "lanes", "lane"), operation, result(to, "r")])),
         )  # fmt: skip
         out = mtlc_exec.Output(CARRIERS[to], len(values))
-        done = self.launch(source, "k", [values, lanes, out], block=block, device="interp",
+        done = self.launch(source, "k", [values, lanes, out], block=block, device=self.DEVICE,
                            options=[f"--subgroup-size={size}", f"--seed={seed}"])  # fmt: skip
         return done[out]
 
@@ -181,7 +184,7 @@ class GpuOps(mtlc_exec.TestCase):
   %bin64 = zext %bin : i32 to i64
   %p = ptr.add %mem, %bin64 x {t} : ptr<global>
   %old = atomic.rmw {kind} {t}, %p, %v : ptr<global> relaxed device"""))  # fmt: skip
-                done = self.launch(source, "k", [values, memory], grid=7, block=(9, 5), device="interp",
+                done = self.launch(source, "k", [values, memory], grid=7, block=(9, 5), device=self.DEVICE,
                                    options=[f"--seed={seed}"])  # fmt: skip
                 self.assert_same(done[memory], want.view(unsigned))
 
@@ -202,7 +205,7 @@ class GpuOps(mtlc_exec.TestCase):
   store i32, %one, %p : ptr<global>"""))  # fmt: skip
             for seed in (0, 1, 2):
                 done = self.launch(source, "k", [values, total, counter, tickets], grid=4, block=33,
-                                   device="interp", options=[f"--seed={seed}"])  # fmt: skip
+                                   device=self.DEVICE, options=[f"--seed={seed}"])  # fmt: skip
                 self.assertEqual(done[total][0], values.sum() + dtype(0.25))
                 self.assert_same(done[tickets], np.ones(len(values), np.uint32))  # Each place was drawn once.
                 self.assertEqual(done[counter][0], len(values))
@@ -271,12 +274,18 @@ FORMATS = {
 }
 
 
+class GpuOpsAsSpirv(GpuOps):
+    DEVICE = "spirv"
+
+
 class Narrow(mtlc_exec.TestCase):
+    DEVICE = "interp"
+
     def test_decode_every_code(self) -> None:
         codes = np.arange(256, dtype=np.uint8)
         for name, (numbers, _, infinity, sign) in FORMATS.items():
             got = self.elementwise([("i8", codes)], [("f32", np.float32)], [f"%r0 = decode {name} %a : f32"],
-                                   device="interp")[0]  # fmt: skip
+                                   device=self.DEVICE)[0]  # fmt: skip
             for code in range(256):
                 low = code & (2 * sign - 1)
                 negative, low = bool(low & sign), low & (sign - 1)
@@ -290,7 +299,7 @@ class Narrow(mtlc_exec.TestCase):
                         self.assertEqual(abs(got[code]), float(numbers[low]))
         scales = self.elementwise([("i8", codes)], [("f64", np.float64), ("f32", np.float32)],
                                   ["%r0 = decode ue8m0 %a : f64", "%r1 = decode ue4m3 %a : f32"],
-                                  device="interp")  # fmt: skip
+                                  device=self.DEVICE)  # fmt: skip
         self.assert_same(scales[0][:255], 2.0 ** (np.arange(255) - 127.0))
         self.assertTrue(np.isnan(scales[0][255]))
         for code in range(256):
@@ -315,7 +324,7 @@ class Narrow(mtlc_exec.TestCase):
                 if overflow == "nosat" and nan is None:
                     continue
                 got = self.elementwise([("f32", values)], [("i8", np.uint8)],
-                                       [f"%r0 = encode {name} {overflow} %a : f32"], device="interp")[0]  # fmt: skip
+                                       [f"%r0 = encode {name} {overflow} %a : f32"], device=self.DEVICE)[0]  # fmt: skip
                 for value, code in zip(values, got):
                     with self.subTest(format=name, overflow=overflow, value=value):
                         if np.isnan(value):
@@ -354,17 +363,21 @@ class Narrow(mtlc_exec.TestCase):
         nans = {"e4m3": {0x7F, 0xFF}, "e5m2": {0x7D, 0x7E, 0x7F, 0xFD, 0xFE, 0xFF}}
         for (name, overflow), rows in cases.items():
             values = np.array([value for value, _ in rows], np.float32)
-            got = self.elementwise([("f32", values)], [("i8", np.uint8)], [f"%r0 = encode {name} {overflow} %a : f32"], device="interp")[0]
+            got = self.elementwise([("f32", values)], [("i8", np.uint8)], [f"%r0 = encode {name} {overflow} %a : f32"], device=self.DEVICE)[0]
             for (value, want), code in zip(rows, got):
                 with self.subTest(format=name, overflow=overflow, value=float(value)):
                     self.assertIn(int(code), nans[name] if want == "nan" else {want})
         codes = np.arange(256, dtype=np.uint8)
         for to, dtype in [("f16", np.float16), ("f32", np.float32)]:
             for name in nans:
-                got = self.elementwise([("i8", codes)], [(to, dtype)], [f"%r0 = decode {name} %a : {to}"], device="interp")[0]
+                got = self.elementwise([("i8", codes)], [(to, dtype)], [f"%r0 = decode {name} %a : {to}"], device=self.DEVICE)[0]
                 self.assertEqual(set(np.flatnonzero(np.isnan(got))), nans[name])
                 self.assertEqual(set(np.flatnonzero(np.isinf(got))), {0x7C, 0xFC} if name == "e5m2" else set())
                 self.assertEqual(got[0x7E if name == "e4m3" else 0x7B], 448 if name == "e4m3" else 57344)
+
+
+class NarrowAsSpirv(Narrow):
+    DEVICE = "spirv"
 
 
 if __name__ == "__main__":

@@ -47,8 +47,8 @@ _SCALARS = {
 
 
 def devices() -> list[str]:
-    """The devices of mtlc-run that are the same everywhere: they need no hardware."""
-    return ["interp", "sim"]
+    """What runs kernels the same everywhere, without hardware: the interpreter, and PTX and SPIR-V on the simulator."""
+    return ["interp", "sim", "spirv"]
 
 
 @dataclass(eq=False)
@@ -128,6 +128,9 @@ def launch(
     if not os.path.isabs(path):
         path = mtlc_testing.data(path)
     command = [path, f"--kernel={kernel}", f"--grid={_dims(grid)}", f"--block={_dims(block)}"]
+    if device == "spirv":
+        device = "sim"
+        options = [*options, "--gpu-arch=spirv1.3-opencl", "--tensor-fallback=replay"]
     command += [f"--shared={shared}", f"--device={device}", *options]
     outputs: dict[int, str] = {}
     scratch: list[str] = []

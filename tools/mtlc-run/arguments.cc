@@ -36,6 +36,8 @@ bool fitsScalar(const Parameter& parameter, DType given) {
       return given == DType::U64;
     case Parameter::Kind::Bytes:
       return true;
+    case Parameter::Kind::Workgroup:
+      return false;
   }
   return false;
 }
@@ -131,6 +133,11 @@ absl::Status Arguments::match(std::string_view kernel, const std::vector<Paramet
           problem = "a tensor map has 128 bytes, or is pointed to";
         }
         break;
+      case ArgSpec::Kind::Workgroup:
+        if (parameter.kind != Parameter::Kind::Workgroup) {
+          problem = "it is no pointer to memory of the work-group";
+        }
+        break;
       case ArgSpec::Kind::Buffer:
         if (parameter.kind == Parameter::Kind::Bytes && parameter.bytes == 8) break;
         if (parameter.kind != Parameter::Kind::Pointer) {
@@ -178,6 +185,9 @@ void Arguments::moveTo(Request& request, const std::vector<ResultRequest>& resul
         break;
       case ArgSpec::Kind::Bytes:
         argument.bytes = spec.bytes;
+        break;
+      case ArgSpec::Kind::Workgroup:
+        argument.workgroupBytes = spec.bits;
         break;
       case ArgSpec::Kind::TensorMap:
         argument.buffer = bufferIndex_[spec.tensorMap.buffer];

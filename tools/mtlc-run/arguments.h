@@ -20,8 +20,8 @@ namespace mtlc::run {
 
 // One parameter of a kernel, as far as the program says.
 struct Parameter {
-  // Bytes: only the size is known.
-  enum class Kind : uint8_t { Bool, Integer, Float, Pointer, Bytes };
+  // Bytes: only the size is known. Workgroup: a pointer to memory of the work-group.
+  enum class Kind : uint8_t { Bool, Integer, Float, Pointer, Bytes, Workgroup };
   Kind kind = Kind::Integer;
   uint32_t bytes = 4;
   std::string name;

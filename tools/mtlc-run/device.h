@@ -35,7 +35,8 @@ struct Argument {
   // A tensor map over `buffer`; by value, or with `isPointer` a pointer to one.
   std::optional<TensorMapSpec> tensorMap;
   bool isPointer = false;
-  std::vector<uint8_t> bytes;  // Otherwise: the parameter's bytes.
+  std::optional<uint64_t> workgroupBytes;  // A pointer to so much memory of the work-group.
+  std::vector<uint8_t> bytes;              // Otherwise: the parameter's bytes.
 };
 
 struct Request {

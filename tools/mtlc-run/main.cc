@@ -73,7 +73,8 @@ int main(int argc, char** argv) {
                   "Size of the launch-sized workgroup memory");
   options.list("--arg", "SPEC", &run.args,
                "One per parameter, in order: TYPE:VALUE, bytes:FILE, buf:FILE.npy, "
-               "tensormap:INDEX:TYPE:dims=…:strides=…:box=… (mtlc/support/arg_spec.h), or "
+               "tensormap:INDEX:TYPE:dims=…:strides=…:box=…, workgroup:BYTES "
+               "(mtlc/support/arg_spec.h), or "
                "buf:TYPE:COUNT:INIT with INIT zeros, poison, iota, const=V, uniform=SEED or "
                "normal=SEED. Types: bool u8 i8 u16 i16 f16 bf16 u32 i32 f32 u64 i64 f64");
 
@@ -81,10 +82,11 @@ int main(int argc, char** argv) {
   options.choice(
       "--device", &run.device,
       {{"sim", DeviceKind::sim}, {"interp", DeviceKind::interp}, {"opencl", DeviceKind::opencl}},
-      "PTX on the simulator, which is the default, the IR on the reference interpreter, or SPIR-V "
-      "on an OpenCL device");
-  options.integer("--subgroup-size", "N", &run.subgroupSize, 1, 128,
-                  "Work-items in a subgroup; 32 on the simulator");
+      "PTX, or with --gpu-arch=spirv-… SPIR-V, on the simulator, which is the default; the IR on "
+      "the reference interpreter; or SPIR-V on an OpenCL device");
+  options.integer(
+      "--subgroup-size", "N", &run.subgroupSize, 1, 128,
+      "Work-items in a subgroup: 32 for PTX, 8, 16, 32 or 64 for SPIR-V on the simulator");
   options.integer("--threads", "N", &run.threads, 1, 256, "Host threads");
   options.integer("--seed", "N", &run.seed, 0, kMax,
                   "Order of blocks and threads; 0 is the natural one");

@@ -98,12 +98,23 @@ std::string printText(const ResultRequest& print, const ArgSpec& spec, const Buf
   return text + "\n";
 }
 
+// What reports call the text of a SPIR-V module.
+std::string listingName(const std::string& file) {
+  return file + (file.ends_with(".spv") ? "asm" : ".spvasm");
+}
+
 // The device with the program loaded; nullptr after a report. Fills in the kernels of a .ptx file.
-std::unique_ptr<Device> makeDevice(Tool& tool, DeviceKind kind, Program* program) {
+std::unique_ptr<Device> makeDevice(Tool& tool, DeviceKind kind, const std::string& file,
+                                   Program* program) {
   switch (kind) {
     case DeviceKind::interp:
       return makeInterpDevice(*program->module);
     case DeviceKind::sim:
+      if (program->ptx == 0) {
+        return makeSpirvSimDevice(tool.sources(), listingName(file), program->spirv,
+                                  tool.diagnostics(),
+                                  program->module ? nullptr : &program->kernels);
+      }
       return makeSimDevice(tool.sources(), program->ptx, tool.diagnostics(),
                            program->module ? nullptr : &program->kernels);
     case DeviceKind::opencl:
@@ -119,14 +130,17 @@ int run(Tool& tool, const RunOptions& options) {
   if (options.device == DeviceKind::interp && options.file.ends_with(".ptx")) {
     return tool.usageError("--device=interp runs .mettle and .mtir files; use --device=sim");
   }
-  if (options.device == DeviceKind::sim && options.subgroupSize != 32) {
-    return tool.usageError("--device=sim has subgroups of 32; use --device=interp for others");
+  const bool spirv = options.file.ends_with(".spv") || options.device == DeviceKind::opencl ||
+                     options.load.target.arch.starts_with("spirv");
+  if (options.device == DeviceKind::sim && !spirv && options.subgroupSize != 32) {
+    return tool.usageError(
+        "PTX has subgroups of 32; use --gpu-arch=spirv1.3-opencl or --device=interp for others");
   }
   if (options.device == DeviceKind::interp && (options.weakMemory || options.maxSeconds != 0)) {
     return tool.usageError("--weak-memory and --max-seconds are for --device=sim");
   }
-  if (options.device != DeviceKind::opencl && options.file.ends_with(".spv")) {
-    return tool.usageError("a .spv file runs on --device=opencl");
+  if (options.device == DeviceKind::interp && options.file.ends_with(".spv")) {
+    return tool.usageError("a .spv file runs on --device=sim or --device=opencl");
   }
   if (options.device == DeviceKind::opencl && options.file.ends_with(".ptx")) {
     return tool.usageError("--device=opencl runs .mettle, .mtir and .spv files; use --device=sim");
@@ -139,11 +153,10 @@ int run(Tool& tool, const RunOptions& options) {
         "--device=opencl: the driver decides");
   }
   LoadOptions load = options.load;
-  if (options.device == DeviceKind::sim) load.code = Code::Ptx;
-  if (options.device == DeviceKind::opencl) load.code = Code::Spirv;
+  if (options.device != DeviceKind::interp) load.code = spirv ? Code::Spirv : Code::Ptx;
   Program program;
   if (!loadProgram(tool, options.file, load, &program)) return tool.finish();
-  std::unique_ptr<Device> device = makeDevice(tool, options.device, &program);
+  std::unique_ptr<Device> device = makeDevice(tool, options.device, options.file, &program);
   if (!device) return tool.finish();
 
   std::string error;

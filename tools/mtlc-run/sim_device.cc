@@ -80,12 +80,12 @@ std::string placeText(const sim::Place& place) {
   return text;
 }
 
-// Faults located in the source that the PTX came from where that is at hand, else in the PTX, which
-// the first note names.
+// Faults located in the source that the code came from where that is at hand, else in the code,
+// which the first note names.
 class Reporter {
  public:
-  Reporter(const SourceManager& sources, DiagnosticEngine& diags)
-      : sources_(sources), diags_(diags) {}
+  Reporter(const SourceManager& sources, bool isPtx, DiagnosticEngine& diags)
+      : sources_(sources), isPtx_(isPtx), diags_(diags) {}
 
   void report(const sim::Report& r) {
     Diagnostic& d = diags_.report(r.id, rangeOf(r.at));
@@ -112,7 +112,7 @@ class Reporter {
 
   void notePtx(Diagnostic& d, const sim::Place& place) {
     if (place.sourceFile.empty()) return;
-    std::string text = "in PTX here";
+    std::string text = isPtx_ ? "in PTX here" : "in SPIR-V here";
     if (rangeOf(place).begin == place.ptx) {
       text =
           absl::StrFormat("from %s:%d:%d", place.sourceFile, place.sourceLine, place.sourceColumn);
@@ -121,6 +121,7 @@ class Reporter {
   }
 
   const SourceManager& sources_;
+  bool isPtx_;
   DiagnosticEngine& diags_;
 };
 
@@ -132,13 +133,25 @@ class SimDevice : public Device {
     module_ = device_.load(file, sources_, diags);
     return module_ != nullptr;
   }
+  bool loadSpirv(const std::vector<uint32_t>& words, FileId listing, DiagnosticEngine& diags) {
+    module_ = device_.loadSpirv(words, listing, sources_, diags);
+    isPtx_ = false;
+    return module_ != nullptr;
+  }
 
   std::vector<KernelSignature> signatures() const {
     std::vector<KernelSignature> found;
     for (const sim::Kernel* kernel : module_->kernels()) {
       KernelSignature& signature = found.emplace_back();
       signature.name = kernel->name;
-      for (const sim::ParamInfo& param : kernel->params) {
+      for (size_t i = 0; i < kernel->params.size(); ++i) {
+        const sim::ParamInfo& param = kernel->params[i];
+        if (param.space == sim::Space::shared) {
+          if (i + 1 == kernel->params.size()) break;  // The launch-sized arena: --shared.
+          signature.parameters.push_back({Parameter::Kind::Workgroup, param.bytes, param.name,
+                                          "pointer to workgroup memory", std::nullopt});
+          continue;
+        }
         signature.parameters.push_back({Parameter::Kind::Bytes, param.bytes, param.name,
                                         absl::StrFormat("%d bytes", param.bytes), std::nullopt});
       }
@@ -169,6 +182,7 @@ class SimDevice : public Device {
     config.block = array3(request.block);
     config.dynamicShared = static_cast<uint32_t>(
         std::min<uint64_t>(request.sharedBytes, std::numeric_limits<uint32_t>::max()));
+    config.subgroupSize = request.subgroupSize;
     config.checks = simChecks(request.checks);
     config.threads = request.threads;
     config.seed = request.seed;
@@ -204,11 +218,15 @@ class SimDevice : public Device {
         if (!fits) return absl::InvalidArgumentError("an argument has not its parameter's size");
         continue;
       }
-      bool fits = argument.isBuffer ? packer.add(allocations[argument.buffer]->begin)
-                                    : packer.add(std::span(argument.bytes));
+      bool fits = argument.isBuffer         ? packer.add(allocations[argument.buffer]->begin)
+                  : argument.workgroupBytes ? packer.addShared(*argument.workgroupBytes)
+                                            : packer.add(std::span(argument.bytes));
       if (!fits) return absl::InvalidArgumentError("an argument has not its parameter's size");
     }
+    // What the caller does not know of: the launch-sized arena, the last parameter of SPIR-V.
+    if (!packer.complete()) packer.addShared(request.sharedBytes);
     if (!packer.complete()) return absl::InvalidArgumentError("arguments are missing");
+    if (!isPtx_) config.dynamicShared = packer.sharedBytes();
     config.params = packer.take();
 
     DiagnosticEngine located;  // In the PTX; of these, what is no report of a fault is kept.
@@ -222,7 +240,7 @@ class SimDevice : public Device {
     if (result.status == sim::LaunchStatus::timeLimit) {
       diags.report(DiagId::SimTimeLimit, located.all().front().range, {kernel->name});
     }
-    Reporter reporter(sources_, diags);
+    Reporter reporter(sources_, isPtx_, diags);
     for (const sim::Report& r : result.reports) {
       if (r.id != DiagId::SimUninitReadBack || isLookedAt(r, request, allocations)) {
         reporter.report(r);
@@ -275,6 +293,7 @@ class SimDevice : public Device {
   const SourceManager& sources_;
   sim::Device device_;
   sim::Module* module_ = nullptr;  // The device owns it.
+  bool isPtx_ = true;
 };
 
 }  // namespace
@@ -284,6 +303,17 @@ std::unique_ptr<Device> makeSimDevice(const SourceManager& sources, FileId file,
                                       std::vector<KernelSignature>* kernels) {
   auto device = std::make_unique<SimDevice>(sources);
   if (!device->load(file, diags)) return nullptr;
+  if (kernels) *kernels = device->signatures();
+  return device;
+}
+
+std::unique_ptr<Device> makeSpirvSimDevice(SourceManager& sources, std::string name,
+                                           const std::vector<uint32_t>& words,
+                                           DiagnosticEngine& diags,
+                                           std::vector<KernelSignature>* kernels) {
+  auto device = std::make_unique<SimDevice>(sources);
+  FileId listing = sources.add(std::move(name), sim::spirvListing(words));
+  if (!device->loadSpirv(words, listing, diags)) return nullptr;
   if (kernels) *kernels = device->signatures();
   return device;
 }

@@ -4,6 +4,7 @@
 #define TOOLS_MTLC_RUN_SIM_DEVICE_H_
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "mtlc/support/source.h"
@@ -17,6 +18,11 @@ namespace mtlc::run {
 std::unique_ptr<Device> makeSimDevice(const SourceManager& sources, FileId file,
                                       DiagnosticEngine& diags,
                                       std::vector<KernelSignature>* kernels);
+// The same for SPIR-V; its listing is registered under `name`.
+std::unique_ptr<Device> makeSpirvSimDevice(SourceManager& sources, std::string name,
+                                           const std::vector<uint32_t>& words,
+                                           DiagnosticEngine& diags,
+                                           std::vector<KernelSignature>* kernels);
 
 }  // namespace mtlc::run
 

@@ -235,6 +235,13 @@ class InitChecker : public Observer {
       case Op::matrix:
         matrix(w, in, mask);
         return;
+      case Op::group: {
+        const GroupSite& site = w.block->program->groups[in.ext];
+        for (Ref r : site.index) decideOn(w, in, r, mask, "a group operation");
+        for (Ref r : site.values) decideOn(w, in, r, mask, "a group operation");
+        for (Ref r : site.results) define(w, r, mask);
+        return;
+      }
       case Op::barrier: {
         const BarrierSite& site = w.block->program->barriers[in.ext];
         for (Ref r : {site.id, site.count, site.predicate}) decideOn(w, in, r, mask, "a barrier");

@@ -107,6 +107,13 @@ void eachRegister(const Program& p, const ProgramFunction& f, const Instr& in, U
     case Op::ret:
       for (const FormalValue& v : f.results) use(v.ref);
       return;
+    case Op::group: {
+      const GroupSite& site = p.groups[in.ext];
+      for (Ref r : site.index) use(r);
+      for (Ref r : site.values) use(r);
+      for (Ref r : site.results) define(r);
+      return;
+    }
     case Op::barrier: {
       const BarrierSite& site = p.barriers[in.ext];
       use(site.id);

@@ -2,16 +2,11 @@
 
 #include <algorithm>
 
+#include "mtlc/sim/flow.h"
 #include "mtlc/sim/ptx/decoder_impl.h"
-#include "mtlc/sim/ptx/flow.h"
 
 namespace mtlc::sim::ptx {
 namespace {
-
-constexpr uint64_t kMaxFrameBytes = 1u << 20;
-constexpr uint64_t kMaxSharedBytes = 1u << 24;
-
-uint64_t alignUp(uint64_t value, uint64_t align) { return (value + align - 1) / align * align; }
 
 uint64_t alignmentOf(const Variable& v) {
   return std::max<uint64_t>(v.align, std::max<uint64_t>(v.elementBytes(), 1));
@@ -41,45 +36,6 @@ std::vector<ParamInfo> layoutParams(const Function& kernel, uint32_t& bytes) {
 
 // ---- KernelDecoder ----
 
-Ref KernelDecoder::constant32(uint32_t value) {
-  auto [it, fresh] = constants32_.emplace(value, kNoRef);
-  if (fresh) {
-    it->second = makeRef(File::constant, Bank::r32,
-                         static_cast<uint32_t>(program_->const32.size() / kLanes));
-    program_->const32.insert(program_->const32.end(), kLanes, value);
-  }
-  return it->second;
-}
-
-Ref KernelDecoder::constant64(uint64_t value) {
-  auto [it, fresh] = constants64_.emplace(value, kNoRef);
-  if (fresh) {
-    it->second = makeRef(File::constant, Bank::r64,
-                         static_cast<uint32_t>(program_->const64.size() / kLanes));
-    program_->const64.insert(program_->const64.end(), kLanes, value);
-  }
-  return it->second;
-}
-
-Ref KernelDecoder::constantPred(bool value) {
-  auto& ref = constantsPred_[value ? 1 : 0];
-  if (!ref) {
-    ref = makeRef(File::constant, Bank::pred, static_cast<uint32_t>(program_->constPred.size()));
-    program_->constPred.push_back(value ? kAllLanes : 0);
-  }
-  return *ref;
-}
-
-Ref KernelDecoder::special(Special s) {
-  auto [it, fresh] = specials_.emplace(static_cast<uint32_t>(s), kNoRef);
-  if (fresh) {
-    it->second =
-        makeRef(File::special, Bank::r32, static_cast<uint32_t>(program_->specials.size()));
-    program_->specials.push_back(s);
-  }
-  return it->second;
-}
-
 std::optional<uint32_t> KernelDecoder::functionIndex(const Function* f) const {
   auto it = functionIndex_.find(f);
   if (it == functionIndex_.end()) return std::nullopt;
@@ -95,22 +51,12 @@ std::optional<uint64_t> KernelDecoder::sharedOffset(const Variable* v) const {
 uint64_t KernelDecoder::placeShared(const Variable& v) {
   auto it = shared_.find(&v);
   if (it != shared_.end()) return it->second;
-  Program& p = *program_;
-  // Limits apply to what is declared.
-  uint64_t declared = alignUp(p.staticShared, alignmentOf(v)) + v.bytes();
-  uint64_t gap = p.sharedLayoutBytes == 0 ? 0 : kVariableGuardBytes;
-  uint64_t offset = alignUp(p.sharedLayoutBytes + gap, alignmentOf(v));
-  if (declared > kMaxSharedBytes || offset + v.bytes() > 2 * kMaxSharedBytes) {
+  std::optional<uint64_t> offset = builder_.placeShared(v.name, v.bytes(), alignmentOf(v));
+  if (!offset) {
     diags_.report(DiagId::PtxTooLarge, SourceRange(v.loc), {"shared memory", kMaxSharedBytes});
-    offset = 0;
-  } else {
-    p.staticShared = static_cast<uint32_t>(declared);
-    p.sharedLayoutBytes = static_cast<uint32_t>(offset + v.bytes());
-    p.sharedVariables.push_back(
-        {static_cast<uint32_t>(offset), static_cast<uint32_t>(v.bytes()), std::string(v.name)});
   }
-  shared_.emplace(&v, offset);
-  return offset;
+  shared_.emplace(&v, offset.value_or(0));
+  return offset.value_or(0);
 }
 
 void KernelDecoder::scanName(std::string_view name) {
@@ -168,59 +114,16 @@ void KernelDecoder::scan(const Function& kernel) {
       for (auto [name, loc] : table) scanName(name);
     }
   }
+  uint32_t align = 1;
   for (const Variable* v : dynamicShared_) {
-    program_->dynamicSharedAlign =
-        std::max(program_->dynamicSharedAlign, static_cast<uint32_t>(alignmentOf(*v)));
+    align = std::max(align, static_cast<uint32_t>(alignmentOf(*v)));
   }
-  uint32_t align = std::max(program_->dynamicSharedAlign, 16u);
-  uint64_t gap = program_->sharedLayoutBytes == 0 ? 0 : kVariableGuardBytes;
-  program_->dynamicSharedOffset =
-      static_cast<uint32_t>(alignUp(program_->sharedLayoutBytes + gap, align));
-  program_->sharedGuardBytes =
-      static_cast<uint32_t>(program_->dynamicSharedOffset - alignUp(program_->staticShared, align));
-  for (const Variable* v : dynamicShared_) shared_.emplace(v, program_->dynamicSharedOffset);
-}
-
-// The deepest sum of frames over the call graph, or recursion.
-void KernelDecoder::computeStack() {
-  std::vector<ProgramFunction>& fs = program_->functions;
-  std::vector<uint8_t> state(fs.size(), 0);  // 0 new, 1 open, 2 done
-  std::vector<uint64_t> depth(fs.size(), 0);
-  std::vector<uint64_t> declared(fs.size(), 0);  // Without gaps.
-  std::vector<std::pair<uint32_t, size_t>> path;
-  path.emplace_back(0, 0);
-  state[0] = 1;
-  while (!path.empty()) {
-    auto& [f, next] = path.back();
-    if (fs[f].indirectCalls) program_->recursive = true;
-    if (next < fs[f].callees.size()) {
-      uint32_t callee = fs[f].callees[next++];
-      if (state[callee] == 1) {
-        program_->recursive = true;
-      } else if (state[callee] == 0) {
-        state[callee] = 1;
-        path.emplace_back(callee, 0);
-      }
-      continue;
-    }
-    uint64_t deepest = 0, deepestDeclared = 0;
-    for (uint32_t c : fs[f].callees) {
-      if (state[c] != 2) continue;
-      deepest = std::max(deepest, depth[c]);
-      deepestDeclared = std::max(deepestDeclared, declared[c]);
-    }
-    depth[f] = alignUp(fs[f].localBytes, 16) + deepest;
-    declared[f] = alignUp(fs[f].localBytes - fs[f].guardBytes, 16) + deepestDeclared;
-    state[f] = 2;
-    path.pop_back();
-  }
-  program_->localBytes = static_cast<uint32_t>(std::min<uint64_t>(depth[0], UINT32_MAX));
-  program_->declaredLocalBytes = static_cast<uint32_t>(std::min<uint64_t>(declared[0], UINT32_MAX));
+  builder_.beginDynamicShared(align);
+  for (const Variable* v : dynamicShared_) shared_.emplace(v, program().dynamicSharedOffset);
 }
 
 std::unique_ptr<Program> KernelDecoder::run(const Function& kernel, bool whole) {
-  program_ = std::make_unique<Program>();
-  Program& p = *program_;
+  Program& p = program();
   p.kernel = std::string(kernel.name);
   p.params = layoutParams(kernel, p.paramBytes);
   p.maxThreads = kernel.maxThreads;
@@ -266,19 +169,11 @@ std::unique_ptr<Program> KernelDecoder::run(const Function& kernel, bool whole) 
   uint32_t order = 1;
   for (uint32_t i = 0; i < reachable_.size(); ++i) {
     FunctionDecoder(*this, *reachable_[i], i).run();
-    if (!whole) return std::move(program_);
+    if (!whole) return builder_.take();
     if (diags_.hasErrors()) continue;
     order = orderBlocks(p, i, order);
   }
-  if (!diags_.hasErrors()) computeStack();
-  p.realBefore.reserve(p.code.size() + 1);
-  uint32_t real = 0;
-  for (const Instr& in : p.code) {
-    p.realBefore.push_back(real);
-    real += (in.flags & kCountsAsNothing) == 0 ? 1 : 0;
-  }
-  p.realBefore.push_back(real);
-  return std::move(program_);
+  return diags_.hasErrors() ? builder_.take() : builder_.finish();
 }
 
 std::unique_ptr<Program> decodeKernel(const ModuleSymbols& symbols, const Function& kernel,
@@ -374,25 +269,18 @@ bool FunctionDecoder::addName(std::string_view name, const Local& local, SourceL
 uint64_t FunctionDecoder::placeLocal(const Variable& v) {
   // Parameters of calls are accessed by name: they get no gaps of their own. A frame ends with one
   // after a variable.
-  uint64_t before = localBytes_, gap = v.space == Mod::local ? kVariableGuardBytes : 0;
-  if (gap != 0 && before != 0 && before != guardEnd_) localBytes_ += gap;
-  localBytes_ = alignUp(localBytes_, alignmentOf(v));
-  uint64_t offset = localBytes_;
-  localBytes_ += v.bytes() + gap;
-  if (gap != 0) guardEnd_ = localBytes_;
-  guardBytes_ += localBytes_ - v.bytes() - alignUp(before, alignmentOf(v));
+  std::optional<uint64_t> offset = frame_.place(v.bytes(), alignmentOf(v), v.space == Mod::local);
   ProgramFunction& pf = p_.functions[index_];
-  pf.variables.push_back({static_cast<uint32_t>(std::min(offset, kMaxFrameBytes)),
-                          static_cast<uint32_t>(std::min(v.bytes(), kMaxFrameBytes)),
-                          std::string(v.name)});
-  if (localBytes_ - guardBytes_ > kMaxFrameBytes || localBytes_ > 2 * kMaxFrameBytes) {
+  if (!offset) {
     error(DiagId::PtxTooLarge, v.loc, static_cast<uint32_t>(v.name.size()),
           {"the frame of the function", kMaxFrameBytes});
-    localBytes_ = guardBytes_ = guardEnd_ = 0;
     pf.variables.clear();
     return 0;
   }
-  return offset;
+  pf.variables.push_back({static_cast<uint32_t>(std::min(*offset, kMaxFrameBytes)),
+                          static_cast<uint32_t>(std::min(v.bytes(), kMaxFrameBytes)),
+                          std::string(v.name)});
+  return *offset;
 }
 
 void FunctionDecoder::declareParams() {
@@ -432,11 +320,11 @@ void FunctionDecoder::declareParams() {
   };
   slots_[0] = pf.slots32;
   slots_[1] = pf.slots64;
-  localBytes_ = pf.localBytes;
-  if (localBytes_ > kMaxFrameBytes) {
+  frame_.reset(pf.localBytes);
+  if (pf.localBytes > kMaxFrameBytes) {
     error(DiagId::PtxTooLarge, f_.loc, static_cast<uint32_t>(f_.name.size()),
           {"the frame of the function", kMaxFrameBytes});
-    localBytes_ = 0;
+    frame_.reset(0);
   }
   add(f_.params, pf.params);
   add(f_.returns, pf.results);
@@ -586,8 +474,8 @@ void FunctionDecoder::run() {
   done.slots32 = slots_[0];
   done.slots64 = slots_[1];
   done.slotsPred = slots_[2];
-  done.localBytes = static_cast<uint32_t>(localBytes_);
-  done.guardBytes = static_cast<uint32_t>(guardBytes_);
+  done.localBytes = static_cast<uint32_t>(frame_.bytes());
+  done.guardBytes = static_cast<uint32_t>(frame_.guardBytes());
 }
 
 Instr& FunctionDecoder::emit(const Instr& in) {

@@ -9,6 +9,7 @@
 #include <unordered_map>
 #include <vector>
 
+#include "mtlc/sim/program_builder.h"
 #include "mtlc/sim/ptx/decoder.h"
 
 namespace mtlc::sim::ptx {
@@ -36,10 +37,10 @@ class KernelDecoder {
   // check it.
   std::unique_ptr<Program> run(const Function& kernel, bool whole = true);
 
-  Ref constant32(uint32_t value);
-  Ref constant64(uint64_t value);
-  Ref constantPred(bool value);
-  Ref special(Special s);
+  Ref constant32(uint32_t value) { return builder_.constant32(value); }
+  Ref constant64(uint64_t value) { return builder_.constant64(value); }
+  Ref constantPred(bool value) { return builder_.constantPred(value); }
+  Ref special(Special s) { return builder_.special(s); }
   // Index of a callable function in the program; it was found by the scan.
   std::optional<uint32_t> functionIndex(const Function* f) const;
   // Offset of a module-scope shared variable.
@@ -51,28 +52,23 @@ class KernelDecoder {
   const DecodeOptions& options() const { return options_; }
   DiagnosticEngine& diags() { return diags_; }
   const LaneTable& lanes() const { return lanes_; }
-  Program& program() { return *program_; }
+  Program& program() { return builder_.program(); }
 
  private:
   void scan(const Function& kernel);
   void scanOperand(const Operand& o);
   void scanName(std::string_view name);
   void scanFunction(const Function& f);
-  void computeStack();
 
   const ModuleSymbols& symbols_;
   DecodeOptions options_;
   DiagnosticEngine& diags_;
   const LaneTable& lanes_;
-  std::unique_ptr<Program> program_;
+  ProgramBuilder builder_;
   std::vector<const Function*> reachable_;
   std::unordered_map<const Function*, uint32_t> functionIndex_;
   std::unordered_map<const Variable*, uint64_t> shared_;
   std::vector<const Variable*> dynamicShared_;
-  std::unordered_map<uint32_t, Ref> constants32_;
-  std::unordered_map<uint64_t, Ref> constants64_;
-  std::optional<Ref> constantsPred_[2];
-  std::unordered_map<uint32_t, Ref> specials_;
 };
 
 class FunctionDecoder {
@@ -222,9 +218,7 @@ class FunctionDecoder {
   std::vector<std::vector<uint32_t>> rangeSlots_;
   std::unordered_map<std::string_view, Form> forms_;
   uint32_t slots_[3] = {0, 0, 1};  // Predicate 0 is the carry flag.
-  uint64_t localBytes_ = 0;
-  uint64_t guardBytes_ = 0;  // Of them.
-  uint64_t guardEnd_ = 0;    // Where the last gap ends.
+  FrameLayout frame_;
   uint32_t nextScope_ = 0;
   SourceLine line_;
   SourceLoc loc_;

@@ -1,8 +1,8 @@
-#include "mtlc/sim/ptx/flow.h"
+#include "mtlc/sim/flow.h"
 
 #include <algorithm>
 
-namespace mtlc::sim::ptx {
+namespace mtlc::sim {
 namespace {
 
 constexpr unsigned kMaxLoopDepth = 64;
@@ -37,6 +37,7 @@ class Flow {
       case Op::exit:
       case Op::trap:
       case Op::barrier:
+      case Op::group:
       case Op::yield:
         return true;
       default:
@@ -44,7 +45,8 @@ class Flow {
     }
   }
   bool startsBlock(const Instr& in) const {
-    return in.op == Op::barrier || in.op == Op::collective || in.op == Op::matrix;
+    return in.op == Op::barrier || in.op == Op::collective || in.op == Op::matrix ||
+           in.op == Op::group;
   }
   bool fallsThrough(const Instr& in) const {
     switch (in.op) {
@@ -186,4 +188,4 @@ uint32_t orderBlocks(Program& program, uint32_t index, uint32_t firstOrder) {
   return Flow(program, program.functions[index]).run(firstOrder);
 }
 
-}  // namespace mtlc::sim::ptx
+}  // namespace mtlc::sim

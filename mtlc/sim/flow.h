@@ -1,11 +1,11 @@
 // Control flow of decoded code: basic blocks and the order in which diverged lanes meet.
 
-#ifndef MTLC_SIM_PTX_FLOW_H_
-#define MTLC_SIM_PTX_FLOW_H_
+#ifndef MTLC_SIM_FLOW_H_
+#define MTLC_SIM_FLOW_H_
 
 #include "mtlc/sim/program.h"
 
-namespace mtlc::sim::ptx {
+namespace mtlc::sim {
 
 // Sets Instr::order for the instructions of function `index`, from `firstOrder`; returns the next
 // free order.
@@ -16,6 +16,6 @@ namespace mtlc::sim::ptx {
 // flow.
 uint32_t orderBlocks(Program& program, uint32_t index, uint32_t firstOrder);
 
-}  // namespace mtlc::sim::ptx
+}  // namespace mtlc::sim
 
-#endif  // MTLC_SIM_PTX_FLOW_H_
+#endif  // MTLC_SIM_FLOW_H_
