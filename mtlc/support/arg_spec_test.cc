@@ -60,6 +60,10 @@ TEST(ArgSpec, TensorMaps) {
   EXPECT_EQ(map.swizzle, 64u);
   EXPECT_TRUE(map.nanFill);
   EXPECT_TRUE(parsed("tensormap:0:u8:dims=16:box=16").tensorMap.strides.empty());
+  EXPECT_EQ(parsed("workgroup:4096").kind, ArgSpec::Kind::Workgroup);
+  EXPECT_EQ(parsed("workgroup:4096").bits, 4096u);
+  EXPECT_FALSE(parseArgSpec("workgroup:-1").ok());
+  EXPECT_FALSE(parseArgSpec("workgroup:").ok());
   for (const char* bad :
        {"tensormap:0", "tensormap:x:u8:dims=16:box=16", "tensormap:0:u8:dims=16:box=16,2",
         "tensormap:0:u8:dims=16,4:box=16,2", "tensormap:0:u8:dims=16:box=16:swizzle=48",

@@ -55,6 +55,14 @@ TEST(Arguments, BuffersFitPointers) {
   EXPECT_FALSE(match("buf:f32:4:zeros", parameter(Parameter::Kind::Integer, 8)).ok());
 }
 
+TEST(Arguments, WorkgroupMemoryFitsPointersToIt) {
+  Parameter workgroup = parameter(Parameter::Kind::Workgroup, 8);
+  EXPECT_TRUE(match("workgroup:64", workgroup).ok());
+  EXPECT_FALSE(match("workgroup:64", kPointer).ok());
+  EXPECT_FALSE(match("buf:f32:4:zeros", workgroup).ok());
+  EXPECT_FALSE(match("u64:64", workgroup).ok());
+}
+
 TEST(Arguments, MessagesNameTheArgument) {
   Arguments arguments;
   ASSERT_TRUE(arguments.parse({"i32:1", "buf:f64:2:zeros"}).ok());
