@@ -127,6 +127,7 @@ class Mettle(mtlc_exec.TestCase):
         for arch in family.arches:
             yield arch, [f"--gpu-arch={arch}"]
         yield "replay", ["--gpu-arch=sm_61" if family.arches[0] == "sm_70" else "--gpu-arch=sm_70", "--tensor-fallback=replay"]
+        yield "SPIR-V", ["--gpu-arch=spirv-opencl2.0", "--tensor-fallback=replay", "--subgroup-size=16"]
 
     def launch_all(self, family, body, operands, scales, c, n, want, more=()):
         dtype = RESULT[family.out][1]

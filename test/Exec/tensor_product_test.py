@@ -1,4 +1,4 @@
-"""tensor.mma and tensor.matmul on the interpreter, exactly."""
+"""tensor.mma and tensor.matmul: on the interpreter exactly, and in the scalar code of SPIR-V on the simulator within ir.md's bound."""
 
 import itertools
 
@@ -11,12 +11,14 @@ SIZES = (1, 7, 8, 15, 16, 17, 31, 33, 64)
 
 
 class Products(mtlc_exec.TestCase):
+    how: dict[str, object] = {}
+
     def batch(self, products: list[Product], seed: int, *, matmul: bool, **launch) -> None:
         rng = np.random.default_rng(seed)
         batch = model.Batch()
         for p in products:
             p.add(batch, rng, matmul=matmul)
-        batch.run(self, **launch)
+        batch.run(self, **self.how, **launch)
 
     def test_matmul_shapes(self) -> None:
         rng = np.random.default_rng(1)
@@ -64,7 +66,7 @@ class Products(mtlc_exec.TestCase):
         for p in products:
             p.add(batch, rng, matmul=True)
             batch.expectations[-1].nan_format = None
-        batch.run(self)
+        batch.run(self, **self.how)
 
     def test_tails_with_poisoned_surroundings(self) -> None:
         """BC-39: a row of NaN next to one of ones, K of 33; each B[k, j] and A[i, k] arrives where it belongs."""
@@ -148,6 +150,10 @@ class Products(mtlc_exec.TestCase):
         for size in (8, 16, 64):
             self.batch(products, 11, matmul=False, block=size, options=(f"--subgroup-size={size}",))
         self.batch(products, 11, matmul=True, block=5)
+
+
+class ProductsAsSpirv(Products):
+    how = {"device": "spirv", "exact": False}
 
 
 if __name__ == "__main__":

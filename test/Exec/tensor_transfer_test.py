@@ -93,6 +93,7 @@ class Transfers(mtlc_exec.TestCase):
                     self.run_case(batch, rng, element, rank, dense, store)
             batch.run(self, block=33, shared=65536)
             batch.run(self, block=(5, 3, 3), shared=65536, device="sim", options=("--gpu-arch=sm_75",))
+            batch.run(self, block=(3, 5, 3), shared=65536, device="spirv", options=("--subgroup-size=8",))
 
 
 if __name__ == "__main__":
