@@ -4,6 +4,7 @@ chain and in a loop of run-time length that keep the accumulator in registers, a
 """
 
 import itertools
+import re
 
 import mtlc_exec
 import mtlc_testing
@@ -98,6 +99,7 @@ class Family:
     def case(self, rng, a=None, b=None):
         """A of m×k and B of n×k numbers, the arrays that hold them, and A·Bᵀ."""
         m, n, k = self.shape
+        keep = a is not None
         a = rng.integers(*self.range_a, (m, k)) if a is None else a
         b = rng.integers(*self.range_b, (n, k)) if b is None else b
         sa = sb = np.zeros(16, np.uint8)
@@ -105,6 +107,10 @@ class Family:
         stored = a
         if self.sparse:
             masks = np.array([3, 5, 6, 9, 10, 12], np.uint8)[rng.integers(0, 6, (m, k // 4))]
+            if keep:
+                for i, q in np.argwhere(a):
+                    while masks[i, q // 4] >> q % 4 & 1 == 0:
+                        masks[i, q // 4] = rng.choice([3, 5, 6, 9, 10, 12])
             kept = (masks[:, :, None] >> np.arange(4) & 1).astype(bool).reshape(m, k)
             stored, sa = a[kept].reshape(m, k // 2), masks
             left = left * kept
@@ -127,7 +133,7 @@ class Mettle(mtlc_exec.TestCase):
         for arch in family.arches:
             yield arch, [f"--gpu-arch={arch}"]
         yield "replay", ["--gpu-arch=sm_61" if family.arches[0] == "sm_70" else "--gpu-arch=sm_70", "--tensor-fallback=replay"]
-        yield "SPIR-V", ["--gpu-arch=spirv-opencl2.0", "--tensor-fallback=replay", "--subgroup-size=16"]
+        yield "SPIR-V", ["--gpu-arch=spirv-opencl2.0", "--tensor-fallback=replay"]
 
     def launch_all(self, family, body, operands, scales, c, n, want, more=()):
         dtype = RESULT[family.out][1]
@@ -159,33 +165,79 @@ class Mettle(mtlc_exec.TestCase):
                     self.assertIn(family.instruction, ptx.stdout, ptx.stderr)
 
     def test_each_place_alone(self):
-        """One block for each k: A has a one in row i and B in column j, which differ from block to block; all of both in turn."""
+        """One block for each k: A has a one in row i and B in column j, which differ from block to block; all of both in turn.
+        Scales and masks are random, so that a one tells whose scale it got; a mask keeps the one.
+        """
         for name in FAMILIES:
             family = Family(name)
-            if family.block or family.sparse or family.popcount == "xor":
-                continue  # Their zeros are not the only thing that counts: random values tell.
+            rng = np.random.default_rng(len(name))
             m, n, k = family.shape
             rounds = max(m, n)
-            a, b, want = (np.zeros((rounds * k, *s), np.int64) for s in ((m, k), (n, k), (m, n)))
+            cases = []
             for r, q in itertools.product(range(rounds), range(k)):
-                i, j, block = (r + q) % m, (3 * r + 5 * q) % n, r * k + q
-                a[block, i, q], b[block, j, q] = 1, 1
-                want[block, i, j] = 1
-            operands = [np.concatenate([family.bytes_of(x, f) for x in xs]) for xs, f in ((a, family.a), (b, family.b))]
+                a, b = np.zeros((m, k), np.int64), np.zeros((n, k), np.int64)
+                a[(r + q) % m, q] = b[(3 * r + 5 * q) % n, q] = 1
+                cases.append(family.case(rng, a, b))
+            operands = [np.concatenate([c[0][x] for c in cases]) for x in (0, 1)]
+            scales = [np.concatenate([c[1][x].ravel() for c in cases]) for x in (0, 1)]
+            want = np.stack([c[2] for c in cases])
             dtype = RESULT[family.out][1]
-            size = [x.size // (rounds * k) for x in operands]
+            size = [x.size // len(cases) for x in (*operands, *scales)]
+            options = re.sub(r": (s[ab])\b", lambda x: f": {x[1]} + i * {size[2 if x[1] == 'sa' else 3]}", family.options())
             body = (f"  var i: int64 = block.x\n  tensor_mma(a + i * {size[0]}, b + i * {size[1]}, c, d + i * {m * n}, "
-                    f"{family.options()})")  # fmt: skip
+                    f"{options})")  # fmt: skip
             path = mtlc_exec.write_source("k.mettle", family.source(body))
             for arch in family.arches:
                 with self.subTest(family=name, arch=arch):
                     stored = np.uint16 if dtype == np.float16 else dtype
                     out = mtlc_exec.InOut(np.full(want.shape, 99).astype(dtype).view(stored))
                     zero = np.zeros((m, n), stored)
-                    done = mtlc_exec.launch(path, "k", [*operands, zero, out, zero.view(np.uint8), zero.view(np.uint8), np.int32(0)],
-                                            grid=rounds * k, block=32, options=[f"--gpu-arch={arch}"])  # fmt: skip
+                    done = mtlc_exec.launch(path, "k", [*operands, zero, out, *scales, np.int32(0)],
+                                            grid=len(cases), block=32, options=[f"--gpu-arch={arch}"])  # fmt: skip
                     self.assertEqual(done.returncode, 0, done.stderr)
                     np.testing.assert_array_equal(done[out].view(dtype), want)
+
+    def test_bc40_scales_with_padded_lines(self):
+        """BC-40: 130 rows and 5 blocks of 32, scales in lines of 8 whose padding is NaN: none of it counts."""
+        m, n, k = 130, 8, 160
+        rows, blocks = np.arange(m)[:, None], np.arange(5)[None, :]
+        exponent = (rows + blocks) % 5
+        scale_a = np.full((m, 8), 0xFF, np.uint8)
+        scale_a[:, :5] = 127 + exponent
+        scale_b = np.full((n, 8), 0xFF, np.uint8)
+        scale_b[:, :5] = 127 + (2 * np.arange(n)[:, None] + blocks) % 3
+        a = np.full((m, k + 16), 0x7F, np.uint8)  # The padding of the data is NaN too.
+        a[:, :k] = 0x38
+        b = np.full((n, k + 16), 0x7F, np.uint8)
+        b[:, :k] = 0x38
+        want = 32 * (2.0**exponent @ (2.0 ** (scale_b[:, :5].astype(int) - 127)).T)
+        source = mtlc_exec.write_source("scales.mtir", """module "m"
+
+kernel @k(%a: ptr<global>, %b: ptr<global>, %sa: ptr<global>, %sb: ptr<global>, %d: ptr<global>) {
+^entry:
+  %block = gpu.block_id x : i32
+  %tile = const 16 : i32
+  %row = mul %block, %tile : i32
+  %col = const 0 : i32
+  %m = const 130 : i32
+  %n = const 8 : i32
+  %k = const 160 : i32
+  tensor.matmul a=%a, b=%b, c=%d, d=%d, scale_a=%sa, scale_b=%sb, row=%row, col=%col, m=%m, n=%n, k=%k {m16n8k32, a=e4m3, b=e4m3, acc=f32, result=f32, layout_a=row, layout_b=col, layout_c=row, layout_d=row, scale_a=block32, scale_format_a=ue8m0, scale_b=block32, scale_format_b=ue8m0, lda=176, ldb=176, ldc=11, ldd=11, ldsa=8, ldsb=8, sparsity=dense, math=multiply_add, rounding=default, overflow=wrap, scope=subgroup, packing_a=logical, packing_b=logical}
+  ret
+}
+""")  # fmt: skip
+        for device, options in (
+            ("interp", []), ("sim", ["--gpu-arch=sm_121a"]), ("sim", ["--gpu-arch=sm_120a"]),
+            ("sim", ["--gpu-arch=sm_80", "--tensor-fallback=replay"]), ("spirv", []),
+        ):  # fmt: skip
+            with self.subTest(device=device, options=options):
+                d = np.zeros((m, 11), np.float32)
+                d[:, n:] = np.nan
+                out = mtlc_exec.InOut(d)
+                done = mtlc_exec.launch(source, "k", [a, b, scale_a, scale_b, out], grid=9, block=32, device=device, options=options)
+                self.assertEqual(done.returncode, 0, done.stderr)
+                np.testing.assert_array_equal(done[out][:, :n], want.astype(np.float32))
+                self.assertTrue(np.isnan(done[out][:, n:]).all())
 
     def test_chains_and_loops(self):
         for name in ("f16", "bf16", "i8", "f64", "fp8", "fp6_fp4", "mxfp8", "nvfp4"):
