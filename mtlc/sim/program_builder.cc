@@ -60,6 +60,9 @@ std::optional<uint64_t> ProgramBuilder::placeShared(std::string_view name, uint6
   return offset;
 }
 
+// A gap, as any other: it follows a byte that is no variable's.
+void ProgramBuilder::beginSharedBehindNull() { program_->sharedLayoutBytes = 1; }
+
 void ProgramBuilder::beginDynamicShared(uint32_t align) {
   Program& p = *program_;
   p.dynamicSharedAlign = std::max(p.dynamicSharedAlign, align);
@@ -134,6 +137,8 @@ std::optional<uint64_t> FrameLayout::place(uint64_t bytes, uint64_t align, bool 
   }
   return offset;
 }
+
+void FrameLayout::beginBehindNull() { bytes_ = guardBytes_ = guardEnd_ = kVariableGuardBytes; }
 
 void FrameLayout::reset(uint64_t bytes) {
   bytes_ = bytes;

@@ -35,6 +35,8 @@ class ProgramBuilder {
 
   // Offset of a new static variable in shared memory, behind a gap; nullopt: too much of it.
   std::optional<uint64_t> placeShared(std::string_view name, uint64_t bytes, uint64_t align);
+  // Before all: nothing lies at offset 0, which is null in SPIR-V.
+  void beginSharedBehindNull();
   // After all static variables: where memory sized at launch begins, aligned to `align` and at
   // least 16.
   void beginDynamicShared(uint32_t align);
@@ -62,6 +64,8 @@ class FrameLayout {
 
   uint64_t bytes() const { return bytes_; }
   uint64_t guardBytes() const { return guardBytes_; }  // Of them.
+  // Nothing lies at offset 0.
+  void beginBehindNull();
   // Begins with `bytes` that are laid out already.
   void reset(uint64_t bytes);
 

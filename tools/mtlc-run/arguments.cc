@@ -1,6 +1,7 @@
 #include "tools/mtlc-run/arguments.h"
 
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -91,7 +92,12 @@ absl::Status Arguments::parse(const std::vector<std::string>& specs) {
   return absl::OkStatus();
 }
 
-absl::Status Arguments::match(std::string_view kernel, const std::vector<Parameter>& parameters) {
+absl::Status Arguments::match(std::string_view kernel, const std::vector<Parameter>& all) {
+  std::span<const Parameter> parameters = all;
+  if (!all.empty() && all.back().isArena &&
+      (specs_.size() < all.size() || specs_[all.size() - 1].kind != ArgSpec::Kind::Workgroup)) {
+    parameters = parameters.first(all.size() - 1);
+  }
   // Buffers that only tensor maps name follow the parameters' arguments.
   std::vector<bool> mapped(specs_.size(), false);
   for (const ArgSpec& spec : specs_) {

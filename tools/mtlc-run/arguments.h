@@ -29,6 +29,7 @@ struct Parameter {
   // Where the source language says it: the exact type, of the scalar or of what the pointer points
   // to.
   std::optional<DType> exact;
+  bool isArena = false;  // The launch-sized arena: may be left out, as the last one.
 };
 
 struct KernelSignature {

@@ -147,9 +147,10 @@ class SimDevice : public Device {
       for (size_t i = 0; i < kernel->params.size(); ++i) {
         const sim::ParamInfo& param = kernel->params[i];
         if (param.space == sim::Space::shared) {
-          if (i + 1 == kernel->params.size()) break;  // The launch-sized arena: --shared.
           signature.parameters.push_back({Parameter::Kind::Workgroup, param.bytes, param.name,
                                           "pointer to workgroup memory", std::nullopt});
+          // The launch-sized arena of this project's modules: --shared.
+          signature.parameters.back().isArena = i + 1 == kernel->params.size();
           continue;
         }
         signature.parameters.push_back({Parameter::Kind::Bytes, param.bytes, param.name,

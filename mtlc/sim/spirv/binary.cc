@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "mtlc/sim/program_builder.h"
+#include "mtlc/sim/spirv/normalise.h"
 #include "spirv-tools/libspirv.hpp"
 
 namespace mtlc::sim::spirv {
@@ -12,6 +13,7 @@ namespace {
 constexpr spv_target_env kEnvironment = SPV_ENV_UNIVERSAL_1_6;
 constexpr uint64_t kMaxTypeBytes = uint64_t{1} << 40;
 constexpr uint64_t kMaxTypeParts = uint64_t{1} << 40;
+constexpr uint32_t kMaxTypeDepth = 256;
 constexpr size_t kHeaderWords = 5;
 
 // A literal string at the front of `words`, and the words it takes.
@@ -40,13 +42,18 @@ const Decorations kNoDecorations;
 
 }  // namespace
 
+std::string instructionName(spv::Op op) {
+  return std::string("Op") + spvOpcodeString(static_cast<uint32_t>(op));
+}
+
 std::string makeListing(std::span<const uint32_t> words) {
   spvtools::SpirvTools tools(kEnvironment);
   tools.SetMessageConsumer(
       [](spv_message_level_t, const char*, const spv_position_t&, const char*) {});
   std::string text;
   uint32_t options = SPV_BINARY_TO_TEXT_OPTION_NO_HEADER | SPV_BINARY_TO_TEXT_OPTION_FRIENDLY_NAMES;
-  if (!tools.Disassemble(words.data(), words.size(), &text, options)) return {};
+  std::vector<uint32_t> valid = normalised(words);
+  if (!tools.Disassemble(valid, &text, options)) return {};
   return text;
 }
 
@@ -111,7 +118,7 @@ bool Binary::constantWord(Id id, uint32_t& value) const {
 }
 
 bool Binary::read(std::span<const uint32_t> words, FileId listing, DiagnosticEngine& diags) {
-  words_.assign(words.begin(), words.end());
+  words_ = normalised(words);
   spvtools::SpirvTools tools(kEnvironment);
   std::string problem;
   tools.SetMessageConsumer(
@@ -148,6 +155,15 @@ bool Binary::layout(const Inst& in) {
       t.size = t.align = scalarBytes(t.bits);
       t.parts = 1;
       break;
+    case spv::Op::OpTypeForwardPointer:
+      // Structures may contain it before what it points to is known.
+      t.kind = Kind::pointer;
+      t.bits = 64;
+      t.size = t.align = 8;
+      t.parts = 1;
+      t.storage = static_cast<spv::StorageClass>(word(1));
+      types_[word(0)] = std::move(t);
+      return true;
     case spv::Op::OpTypePointer:
       t.kind = Kind::pointer;
       t.bits = 64;
@@ -170,6 +186,10 @@ bool Binary::layout(const Inst& in) {
       t.element = word(0);
       t.count = word(1);
       if (t.kind == Kind::array && !constantWord(word(1), t.count)) return false;
+      t.depth = e.depth + 1;
+      // Of nothing there would be any number without taking room.
+      if (t.count > kMaxTypeParts / std::max<uint64_t>({e.size, e.parts, 1})) return false;
+      if (e.parts == 0) t.count = 0;
       t.size = e.size * t.count;
       t.align = e.align;
       if (t.kind == Kind::vector) {
@@ -191,6 +211,7 @@ bool Binary::layout(const Inst& in) {
         t.size += e.size;
         t.parts += e.parts;
         t.align = std::max(t.align, align);
+        t.depth = std::max(t.depth, e.depth + 1);
         if (t.size > kMaxTypeBytes || t.parts > kMaxTypeParts) return false;
       }
       t.size = alignUp(t.size, t.align);
@@ -199,8 +220,8 @@ bool Binary::layout(const Inst& in) {
     default:
       return true;
   }
-  if (t.size > kMaxTypeBytes || t.parts > kMaxTypeParts) return false;
-  types_.emplace(in.result, std::move(t));
+  if (t.size > kMaxTypeBytes || t.parts > kMaxTypeParts || t.depth > kMaxTypeDepth) return false;
+  types_[in.result] = std::move(t);
   return true;
 }
 
@@ -280,7 +301,7 @@ bool Binary::index(FileId listing, DiagnosticEngine& diags) {
     if (in.op == spv::Op::OpDecorate) decorate(in);
     if (in.op == spv::Op::OpGroupDecorate && !in.operands.empty()) {
       Decorations group = decorations(in.operands[0]);
-      for (Id target : in.operands.subspan(1)) decorations_[target] = group;
+      for (Id target : in.operands.subspan(1)) decorations_[target].add(group);
     }
     if (in.op == spv::Op::OpString) strings_[in.result] = literalString(in.operands);
     if (in.op == spv::Op::OpName && in.operands.size() > 1) {
@@ -300,6 +321,13 @@ bool Binary::index(FileId listing, DiagnosticEngine& diags) {
         if (in.operands.size() < 2 ||
             static_cast<spv::AddressingModel>(in.operands[0]) != spv::AddressingModel::Physical64) {
           return refuse(in, "this addressing model");
+        }
+        break;
+      case spv::Op::OpSource:
+        // llvm-spirv writes the work-group's scope for OpenCL C before 2.0.
+        if (in.operands.size() >= 2 &&
+            static_cast<spv::SourceLanguage>(in.operands[0]) == spv::SourceLanguage::OpenCL_C) {
+          unscopedAtomics_ = in.operands[1] < 200000;
         }
         break;
       case spv::Op::OpExtInstImport:

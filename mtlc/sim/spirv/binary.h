@@ -51,6 +51,7 @@ struct Type {
   uint64_t size = 0;              // In memory.
   uint64_t align = 1;
   uint64_t parts = 0;  // Scalars in a value of it.
+  uint32_t depth = 0;  // Of types within types.
 };
 
 // What is known of an id besides its instruction.
@@ -62,6 +63,17 @@ struct Decorations {
   bool saturated = false;
   bool byValue = false;
   bool isVolatile = false;
+
+  // Those of a group, besides its own.
+  void add(const Decorations& group) {
+    if (group.builtin != UINT32_MAX) builtin = group.builtin;
+    if (group.alignment != 0) alignment = group.alignment;
+    if (group.rounding != UINT32_MAX) rounding = group.rounding;
+    packed = packed || group.packed;
+    saturated = saturated || group.saturated;
+    byValue = byValue || group.byValue;
+    isVolatile = isVolatile || group.isVolatile;
+  }
 };
 
 struct Block {
@@ -102,6 +114,8 @@ class Binary {
   const std::vector<EntryPoint>& entryPoints() const { return entryPoints_; }
   const std::vector<uint32_t>& globals() const { return globals_; }  // Module-level OpVariables.
   std::string_view stringOf(Id id) const;  // Of an OpString; lives as long as this.
+  // Atomic operations of the source language have no scopes: they are for the whole device.
+  bool unscopedAtomics() const { return unscopedAtomics_; }
   // The set that an OpExtInst names is OpenCL.std.
   bool isOpenClStd(Id set) const { return set == openclStd_ && set != 0; }
   // Bits of a scalar constant; false: `id` is none.
@@ -125,7 +139,11 @@ class Binary {
   std::vector<EntryPoint> entryPoints_;
   std::vector<uint32_t> globals_;
   Id openclStd_ = 0;
+  bool unscopedAtomics_ = false;
 };
+
+// "OpIAdd", for people.
+std::string instructionName(spv::Op op);
 
 // `words` as the text that reports refer to, one line an instruction; empty when they are no
 // SPIR-V.

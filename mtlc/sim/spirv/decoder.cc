@@ -3,7 +3,6 @@
 #include "mtlc/sim/spirv/decoder.h"
 
 #include <algorithm>
-#include <cstring>
 
 #include "mtlc/sim/flow.h"
 #include "mtlc/sim/spirv/decoder_impl.h"
@@ -49,41 +48,6 @@ std::vector<ParamInfo> layoutParams(const Binary& b, const FunctionInfo& kernel,
   }
   bytes = static_cast<uint32_t>(offset);
   return out;
-}
-
-bool constantBytes(const Binary& b, Id constant, const Addresses& addresses, uint8_t* to) {
-  const Inst& in = b.def(constant);
-  const Type& t = b.type(in.type);
-  switch (in.op) {
-    case spv::Op::OpConstantNull:
-    case spv::Op::OpUndef:
-      return true;  // Zeros are there.
-    case spv::Op::OpConstantComposite:
-    case spv::Op::OpSpecConstantComposite: {
-      uint64_t offset = 0;
-      for (size_t i = 0; i < in.operands.size(); ++i) {
-        if (t.kind == Kind::structure) {
-          if (i >= t.offsets.size()) return false;
-          offset = t.offsets[i];
-        }
-        if (!constantBytes(b, in.operands[i], addresses, to + offset)) return false;
-        if (t.kind != Kind::structure) offset += b.type(t.element).size;
-      }
-      return true;
-    }
-    case spv::Op::OpVariable: {
-      auto it = addresses.find(constant);
-      if (it == addresses.end()) return false;
-      std::memcpy(to, &it->second, sizeof it->second);
-      return true;
-    }
-    default: {
-      uint64_t bits;
-      if (!b.constantBits(constant, bits)) return false;
-      std::memcpy(to, &bits, std::min<uint64_t>(t.size, 8));
-      return true;
-    }
-  }
 }
 
 std::unique_ptr<Program> decodeKernel(const Binary& binary, const EntryPoint& entry,
@@ -151,6 +115,14 @@ bool KernelDecoder::buildConstant(Id id, SourceLoc at, Value& out) {
     case spv::Op::OpSpecConstantComposite:
       if (scalars(in.type, at) == nullptr) return false;
       for (Id part : in.operands) {
+        const Inst& undefined = binary_.def(part);
+        if (undefined.op == spv::Op::OpUndef) {
+          // Compilers fill vectors with it; nobody tells it from a zero.
+          const std::vector<Scalar>* list = scalars(undefined.type, at);
+          if (list == nullptr) return false;
+          for (const Scalar& s : *list) scalar(s, 0);
+          continue;
+        }
         const Value* v = constant(part, at);
         if (v == nullptr) return refuse(at, "this constant");
         Value copy = *v;  // constants_ may move.
@@ -180,7 +152,13 @@ bool KernelDecoder::buildConstant(Id id, SourceLoc at, Value& out) {
     default: {
       uint64_t bits;
       const std::vector<Scalar>* list = scalars(in.type, at);
-      if (list == nullptr || list->size() != 1 || !binary_.constantBits(id, bits)) return false;
+      if (list == nullptr || list->size() != 1) return false;
+      auto computed = addresses_.find(id);
+      if (computed != addresses_.end()) {
+        bits = computed->second;
+      } else if (!binary_.constantBits(id, bits)) {
+        return false;
+      }
       scalar((*list)[0], bits);
       return true;
     }
@@ -249,9 +227,16 @@ std::unique_ptr<Program> KernelDecoder::run(const EntryPoint& entry) {
     return builder_.take();
   }
   p.kernel = entry.name;
+  for (uint32_t i : kernel->params) {
+    const Inst& in = binary_.insts()[i];
+    if (binary_.type(in.type).kind != Kind::none) continue;
+    refuse(in.loc, "parameters of the type " + instructionName(binary_.def(in.type).op));
+    return builder_.take();
+  }
   p.params = layoutParams(binary_, *kernel, p.paramBytes);
   std::copy(std::begin(entry.requiredThreads), std::end(entry.requiredThreads),
             p.requiredThreads.begin());
+  builder_.beginSharedBehindNull();
   reachable_.push_back(kernel);
   functionIndex_.emplace(kernel->id, 0);
   for (size_t i = 0; i < reachable_.size(); ++i) {
@@ -312,7 +297,14 @@ std::unique_ptr<Program> KernelDecoder::run(const EntryPoint& entry) {
 // ---- FunctionDecoder: values and emission ----
 
 Ref FunctionDecoder::newSlot(Bank bank) {
-  return makeRef(File::frame, bank, slots_[static_cast<size_t>(bank)]++);
+  uint32_t& next = slots_[static_cast<size_t>(bank)];
+  if (next >= kMaxSlots) {
+    if (!k_.diags().hasErrors()) {
+      refuse("a function with more than " + std::to_string(kMaxSlots) + " values");
+    }
+    return makeRef(File::frame, bank, 0);
+  }
+  return makeRef(File::frame, bank, next++);
 }
 
 const Value* FunctionDecoder::value(Id id) {
@@ -320,6 +312,14 @@ const Value* FunctionDecoder::value(Id id) {
   if (it != values_.end()) return &it->second;
   if (const Value* v = k_.constant(id, loc_)) return v;
   const Inst& in = b_.def(id);
+  if (in.op == spv::Op::OpUndef && b_.type(in.type).kind == Kind::vector) {
+    // Compilers fill vectors from it, and store them with components that nobody ever set.
+    const std::vector<Scalar>* list = scalarsOf(in.type);
+    if (list == nullptr) return nullptr;
+    Value& zeros = values_[id];
+    for (const Scalar& s : *list) zeros.push_back(constantOf(s, 0));
+    return &zeros;
+  }
   if (in.op == spv::Op::OpUndef && in.type != 0) {
     // Registers that nobody writes.
     if (define(in) != nullptr) return &values_[id];
@@ -359,6 +359,9 @@ Ref FunctionDecoder::special64(Special s) {
 }
 
 Instr& FunctionDecoder::emit(const Instr& in) {
+  if (p_.code.size() >= kMaxCode && !k_.diags().hasErrors()) {
+    refuse("a kernel of more than " + std::to_string(kMaxCode) + " steps");
+  }
   p_.code.push_back(in);
   InstrInfo info;
   info.loc = loc_;
@@ -437,6 +440,31 @@ void FunctionDecoder::hostFunction(LaneFn fn, int64_t imm, const char* like, Ref
 
 // ---- Structure ----
 
+// A function's own copy of an argument that is passed by value, which lies at `from`: its address.
+std::optional<Ref> FunctionDecoder::copyOfArgument(const Inst& in, const Place& from) {
+  const Type& t = b_.type(b_.type(in.type).element);
+  uint64_t align = std::max<uint64_t>(t.align, b_.decorations(in.result).alignment);
+  std::optional<uint64_t> offset = frame_.place(t.size, std::max<uint64_t>(align, 1), true);
+  if (!offset) {
+    refuse("parameters of this size");
+    return std::nullopt;
+  }
+  p_.functions[index_].variables.push_back(
+      {static_cast<uint32_t>(*offset), static_cast<uint32_t>(t.size), b_.nameOf(in.result)});
+  Ref address = frameAddress(*offset);
+  Place to{address, 0, Space::local};
+  if (!copyBytes(to, from, t.size, std::min<uint64_t>(t.align, 8), false)) return std::nullopt;
+  return address;
+}
+
+// Of a variable in the frame. A kernel's frame is the only one at its place.
+Ref FunctionDecoder::frameAddress(uint64_t offset) {
+  if (index_ == 0) return constant64(offset);
+  Ref r = scratch(Bank::r64);
+  emitMove(MoveKind::localAddress, r, kNoRef, static_cast<int64_t>(offset));
+  return r;
+}
+
 void FunctionDecoder::declareParams() {
   if (index_ != 0) {
     const ProgramFunction& pf = p_.functions[index_];
@@ -455,6 +483,12 @@ void FunctionDecoder::declareParams() {
         }
         v.push_back(formal);
       }
+      if (b_.type(in.type).kind == Kind::pointer && b_.decorations(in.result).byValue) {
+        loc_ = in.loc;
+        std::optional<Ref> copy = copyOfArgument(in, {v[0], 0, spaceOf(b_.type(in.type).storage)});
+        if (!copy) return;
+        v = {*copy};
+      }
       values_[in.result] = std::move(v);
     }
     return;
@@ -464,18 +498,9 @@ void FunctionDecoder::declareParams() {
     loc_ = in.loc;
     Place at{kNoRef, p_.params[i].offset, Space::param};
     if (b_.type(in.type).kind == Kind::pointer && b_.decorations(in.result).byValue) {
-      const Type& t = b_.type(b_.type(in.type).element);
-      uint64_t align = std::max<uint64_t>(t.align, b_.decorations(in.result).alignment);
-      std::optional<uint64_t> offset = frame_.place(t.size, std::max<uint64_t>(align, 1), true);
-      if (!offset) {
-        refuse("parameters of this size");
-        return;
-      }
-      p_.functions[0].variables.push_back(
-          {static_cast<uint32_t>(*offset), static_cast<uint32_t>(t.size), b_.nameOf(in.result)});
-      values_[in.result] = {constant64(*offset)};
-      Place to{kNoRef, static_cast<int64_t>(*offset), Space::local};
-      copyBytes(to, at, t.size, std::min<uint64_t>(t.align, 8), false);
+      std::optional<Ref> copy = copyOfArgument(in, at);
+      if (!copy) return;
+      values_[in.result] = {*copy};
       continue;
     }
     Value* v = define(in);
@@ -502,6 +527,7 @@ void FunctionDecoder::run() {
   ProgramFunction& pf = p_.functions[index_];
   pf.entry = static_cast<uint32_t>(p_.code.size());
   loc_ = b_.insts()[f_.inst].loc;
+  frame_.beginBehindNull();
   declareParams();
   declareVariables();
   declarePhis();
@@ -562,7 +588,7 @@ bool FunctionDecoder::block(size_t i) {
         if (!terminator(in, i)) return false;
         continue;
       default:
-        if (!instruction(in)) return false;
+        if (!instruction(in) || k_.diags().hasErrors()) return false;
     }
   }
   return true;
@@ -581,8 +607,7 @@ bool FunctionDecoder::instruction(const Inst& in) {
     case spv::Op::OpFunctionCall:
       return call(in);
     default:
-      return refuse("the SPIR-V instruction " + std::to_string(static_cast<unsigned>(in.op)) +
-                    " of this line");
+      return refuse(instructionName(in.op));
   }
 }
 

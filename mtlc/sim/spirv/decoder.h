@@ -19,6 +19,8 @@ struct DecodeOptions {
 };
 
 // Device addresses of the module's variables in global and constant memory.
+// Addresses of module-level variables in device memory, and the bits of constants that are
+// computed.
 using Addresses = std::unordered_map<Id, uint64_t>;
 
 // Decodes an entry point and every function it calls. Errors go to `diags`; the result is then
@@ -34,6 +36,11 @@ std::vector<ParamInfo> layoutParams(const Binary& binary, const FunctionInfo& ke
 
 // Bytes of a constant as they lie in memory, into `to`, which has the size of its type. `addresses`
 // has the variables whose addresses it may name. False: something of it has no bytes.
+// Adds the scalars that OpSpecConstantOp computes of constants and of addresses that are `known`.
+// What cannot be computed is left out.
+void computeConstants(const Binary& binary, Addresses& known);
+
+// Writes a constant as it lies in memory, over zeros. False: it has no value here.
 bool constantBytes(const Binary& binary, Id constant, const Addresses& addresses, uint8_t* to);
 
 }  // namespace mtlc::sim::spirv

@@ -193,13 +193,9 @@ bool FunctionDecoder::floatHost(const Inst& in, uint32_t entry) {
     for (size_t k = 0; k < sources.size(); ++k) {
       // A scalar operand goes with every component.
       s[k] = sources[k][sources[k].size() == 1 ? 0 : i];
-      bool integral = elementType(b_.def(in.operands[first + k]).type).kind == Kind::integer;
-      if (bits == 16 && !integral) s[k] = toFloat32(s[k]);
     }
-    Ref d = bits == 16 ? scratch(Bank::r32) : to[i];
-    hostFunction(hostMath(bits == 64), entry, bits == 64 ? "fma.rn.f64" : "fma.rn.f32", d,
+    hostFunction(hostMath(bits), entry, bits == 64 ? "fma.rn.f64" : "fma.rn.f32", to[i],
                  {s[0], s[1], s[2]});
-    if (bits == 16) fromFloat32(d, to[i]);
   }
   return true;
 }
@@ -265,8 +261,8 @@ bool FunctionDecoder::classify(const Inst& in) {
         }
         break;
       default:  // OpSignBitSet
-        ok = lane(bits == 64 ? "setp.lt.s64" : "setp.lt.s32", to[i],
-                  {x, bits == 64 ? constant64(0) : constant32(0)});
+        ok = lane(typed("setp.lt", 's', bits), to[i],
+                  {from[i], bits == 64 ? constant64(0) : constant32(0)});
         break;
     }
     if (!ok) return false;

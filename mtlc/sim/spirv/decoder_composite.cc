@@ -114,7 +114,7 @@ bool FunctionDecoder::composite(const Inst& in, bool& known) {
       Value out;
       for (uint32_t index : in.operands.subspan(2)) {
         if (index == UINT32_MAX) {
-          out.push_back(newSlot(refBank(both[0])));  // Undefined.
+          out.push_back(constantOf((*scalarsOf(in.type))[0], 0));  // Undefined, as in OpUndef.
         } else if (index < both.size()) {
           out.push_back(both[index]);
         } else {

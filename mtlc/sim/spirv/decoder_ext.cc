@@ -35,14 +35,14 @@ bool FunctionDecoder::extendedMath(const Inst& in, uint32_t entry) {
   auto at = [&](size_t k, size_t i) { return a[k][a[k].size() == 1 ? 0 : i]; };
   Bank bank = bits == 64 ? Bank::r64 : Bank::r32;
   auto host = [&](uint32_t which, Ref x) {
-    Ref single = bits == 16 ? toFloat32(x) : x;
     Ref d = scratch(bank);
-    hostFunction(hostMath(bits == 64), which, bits == 64 ? "fma.rn.f64" : "fma.rn.f32", d,
-                 {single});
-    if (bits != 16) return d;
-    Ref half = scratch(Bank::r32);
-    fromFloat32(d, half);
-    return half;
+    hostFunction(hostMath(bits), which, bits == 64 ? "fma.rn.f64" : "fma.rn.f32", d, {x});
+    return d;
+  };
+  auto hostInt = [&](uint32_t which, std::initializer_list<Ref> x) {
+    Ref d = scratch(Bank::r32);
+    hostFunction(hostMathToInt(bits), which, "fma.rn.f32", d, x);
+    return d;
   };
   auto storeSecond = [&](const Value& second, size_t pointer) {
     std::optional<Place> to = place(in.operands[kFirst + pointer]);
@@ -81,8 +81,7 @@ bool FunctionDecoder::extendedMath(const Inst& in, uint32_t entry) {
     case OpenCLLIB::Ilogb: {
       const Type& from = elementType(b_.def(in.operands[kFirst]).type);
       return each([&](Ref d, size_t i) {
-        Ref x = from.bits == 16 ? toFloat32(at(0, i)) : at(0, i);
-        hostFunction(hostMathToInt(from.bits == 64), entry, "fma.rn.f32", d, {x});
+        hostFunction(hostMathToInt(from.bits), entry, "fma.rn.f32", d, {at(0, i)});
         return true;
       });
     }
@@ -127,10 +126,27 @@ bool FunctionDecoder::extendedMath(const Inst& in, uint32_t entry) {
       Ref most = bits == 64   ? constant64(0x3fefffffffffffffu)
                  : bits == 32 ? constant32(0x3f7fffffu)
                               : constant32(0x3bffu);
+      std::string width = bits == 64 ? "64" : "32";
+      auto word = [&](uint64_t v) {
+        return bits == 64 ? constant64(v) : constant32(static_cast<uint32_t>(v));
+      };
+      uint64_t signBit = uint64_t{1} << (bits - 1);
+      // Also cuts what lies above a half.
+      Ref signBits = word(signBit), notSign = word(signBit - 1), zero = word(0);
+      Ref infinity = word(bits == 64 ? 0x7ff0000000000000u : bits == 32 ? 0x7f800000u : 0x7c00u);
       for (Ref x : a[0]) {
+        // Of zeros, infinities and NaN there is no fraction but these themselves or a zero.
         Ref floor = laneTo(bank, "cvt.rmi" + type + type, {x});
         Ref difference = laneTo(bank, "sub.rn" + type, {x, floor});
-        part.push_back(laneTo(bank, "min" + type, {difference, most}));
+        Ref below = laneTo(bank, "min" + type, {difference, most});
+        Ref size = laneTo(bank, "and.b" + width, {x, notSign});
+        Ref finite = laneTo(Bank::pred, "setp.lt.u" + width, {size, infinity});
+        Ref some = laneTo(Bank::pred, "setp.ne.u" + width, {size, zero});
+        Ref plain = laneTo(Bank::pred, "and.pred", {finite, some});
+        Ref nan = laneTo(Bank::pred, "setp.gt.u" + width, {size, infinity});
+        Ref sign = laneTo(bank, "and.b" + width, {x, signBits});
+        Ref special = laneTo(bank, "selp.b" + width, {x, sign, nan});
+        part.push_back(laneTo(bank, "selp.b" + width, {below, special, plain}));
         whole.push_back(floor);
       }
       alias(in, part);
@@ -140,13 +156,31 @@ bool FunctionDecoder::extendedMath(const Inst& in, uint32_t entry) {
       Value fraction, exponent;
       for (Ref x : a[0]) {
         fraction.push_back(host(kHostFraction, x));
-        Ref e = scratch(Bank::r32);
-        hostFunction(hostMathToInt(bits == 64), kHostExponent, "fma.rn.f32", e,
-                     {bits == 16 ? toFloat32(x) : x});
-        exponent.push_back(e);
+        exponent.push_back(hostInt(kHostExponent, {x}));
       }
       alias(in, fraction);
       return storeSecond(exponent, 1);
+    }
+    case OpenCLLIB::Lgamma_r: {
+      Value result, signs;
+      for (Ref x : a[0]) {
+        result.push_back(host(OpenCLLIB::Lgamma, x));
+        signs.push_back(hostInt(kHostSign, {x}));
+      }
+      alias(in, result);
+      return storeSecond(signs, 1);
+    }
+    case OpenCLLIB::Remquo: {
+      Value result, quotients;
+      for (size_t i = 0; i < a[0].size(); ++i) {
+        Ref d = scratch(bank);
+        hostFunction(hostMath(bits), entry, bits == 64 ? "fma.rn.f64" : "fma.rn.f32", d,
+                     {a[0][i], a[1][i]});
+        result.push_back(d);
+        quotients.push_back(hostInt(kHostQuotient, {a[0][i], a[1][i]}));
+      }
+      alias(in, result);
+      return storeSecond(quotients, 2);
     }
     default:
       break;

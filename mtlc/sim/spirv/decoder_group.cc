@@ -204,11 +204,45 @@ bool FunctionDecoder::barrier(const Inst& in) {
   return true;
 }
 
+// Validators do not look at the types of OpGroup… and of some extensions' instructions.
+bool FunctionDecoder::groupTypesFit(const Inst& in, const GroupSite& site,
+                                    const std::vector<Scalar>& operand) {
+  const std::vector<Scalar>* result = scalarsOf(in.type);
+  if (result == nullptr || result->empty()) return false;
+  auto all = [](const std::vector<Scalar>& list, Kind kind, unsigned bits) {
+    return std::all_of(list.begin(), list.end(),
+                       [&](const Scalar& s) { return s.kind == kind && s.bits == bits; });
+  };
+  Kind kind = operand[0].kind;
+  if (!all(operand, kind, operand[0].bits)) return false;
+  switch (site.op) {
+    case GroupOp::all:
+    case GroupOp::any:
+    case GroupOp::allEqual:
+      return (site.op == GroupOp::allEqual || (kind == Kind::boolean && operand.size() == 1)) &&
+             result->size() == 1 && (*result)[0].kind == Kind::boolean;
+    case GroupOp::ballot:
+      return kind == Kind::boolean && operand.size() == 1 && all(*result, Kind::integer, 32);
+    case GroupOp::reduce:
+    case GroupOp::inclusiveScan:
+    case GroupOp::exclusiveScan: {
+      Kind wanted = site.value == GroupValue::boolean    ? Kind::boolean
+                    : site.value == GroupValue::floating ? Kind::floating
+                                                         : Kind::integer;
+      return kind == wanted && result->size() == operand.size() &&
+             all(*result, kind, operand[0].bits);
+    }
+    default:
+      return result->size() == operand.size() && all(*result, kind, operand[0].bits);
+  }
+}
+
 bool FunctionDecoder::emitGroup(const Inst& in, GroupSite site, Id valueId, Id indexId) {
   if (valueId != 0) {
     const Value* v = value(valueId);
     const std::vector<Scalar>* list = scalarsOf(b_.def(valueId).type);
     if (v == nullptr || list == nullptr || list->empty()) return false;
+    if (!groupTypesFit(in, site, *list)) return refuse("a group operation on this type");
     site.values = *v;
     site.bits = static_cast<uint8_t>((*list)[0].bits);
     if ((*list)[0].kind == Kind::boolean) site.value = GroupValue::boolean;
@@ -219,7 +253,9 @@ bool FunctionDecoder::emitGroup(const Inst& in, GroupSite site, Id valueId, Id i
   if (indexId != 0) {
     const Value* v = value(indexId);
     if (v == nullptr) return false;
-    unsigned bits = elementType(b_.def(indexId).type).bits;
+    const Type& t = elementType(b_.def(indexId).type);
+    if (t.kind != Kind::integer) return refuse("a group operation with this index");
+    unsigned bits = t.bits;
     Value parts = *v;
     for (size_t i = 0; i < parts.size() && i < site.index.size(); ++i) {
       site.index[i] = bits < 32 ? widened(parts[i], bits, false, 32) : parts[i];

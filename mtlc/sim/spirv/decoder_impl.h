@@ -41,6 +41,8 @@ struct LaneOp {
 };
 
 inline constexpr uint64_t kMaxValueParts = 4096;
+inline constexpr uint32_t kMaxSlots = 1u << 18;  // Registers of a function, of one width.
+inline constexpr size_t kMaxCode = 1u << 20;     // Instructions of a kernel.
 
 class KernelDecoder {
  public:
@@ -112,6 +114,8 @@ class FunctionDecoder {
 
   // decoder.cc: structure.
   void declareParams();
+  std::optional<Ref> copyOfArgument(const Inst& in, const Place& from);
+  Ref frameAddress(uint64_t offset);
   void declarePhis();
   bool block(size_t i);
   bool instruction(const Inst& in);
@@ -215,6 +219,7 @@ class FunctionDecoder {
   void fence(uint8_t order, uint8_t scope);
   bool memorySemantics(Id scope, Id semantics, uint8_t& order, uint8_t& scopeOut);
   bool groupOperation(const Inst& in, GroupSite site, size_t firstOperand, bool scoped);
+  bool groupTypesFit(const Inst& in, const GroupSite& site, const std::vector<Scalar>& operand);
   bool ballotQuery(const Inst& in);
   bool emitGroup(const Inst& in, GroupSite site, Id valueId, Id indexId);
   bool asyncCopy(const Inst& in);

@@ -20,6 +20,12 @@ struct MemoryOperands {
   bool isVolatile = false;
 };
 
+// What is known of the address of a part at `offset` from an address of this alignment.
+uint64_t alignmentAt(uint64_t align, uint64_t offset) {
+  uint64_t bits = align | offset;
+  return bits & (0 - bits);
+}
+
 MemoryOperands memoryOperands(std::span<const uint32_t> words) {
   MemoryOperands m;
   if (words.empty()) return m;
@@ -65,13 +71,7 @@ bool FunctionDecoder::variable(const Inst& in) {
   if (!offset) return refuse("a function with variables of more than a MiB");
   p_.functions[index_].variables.push_back(
       {static_cast<uint32_t>(*offset), static_cast<uint32_t>(t.size), b_.nameOf(in.result)});
-  if (index_ == 0) {
-    values_[in.result] = {constant64(*offset)};
-  } else {
-    Ref r = scratch(Bank::r64);
-    emitMove(MoveKind::localAddress, r, kNoRef, static_cast<int64_t>(*offset));
-    values_[in.result] = {r};
-  }
+  values_[in.result] = {frameAddress(*offset)};
   if (in.operands.size() < 2) return true;
   const Value* init = value(in.operands[1]);
   if (init == nullptr) return false;
@@ -172,15 +172,15 @@ bool FunctionDecoder::loadValue(const Place& at, Id type, uint64_t align, bool i
   const std::vector<Scalar>* list = scalarsOf(type);
   if (list == nullptr) return false;
   if (align == 0) align = std::max<uint64_t>(t.align, 1);
-  if (t.kind == Kind::vector && (t.count == 2 || t.count == 4) && t.size <= 16 && align >= t.size &&
-      elementType(type).kind != Kind::boolean) {
+  if (t.kind == Kind::vector && (t.count == 2 || t.count == 4) && t.size <= 16 &&
+      align % t.size == 0 && elementType(type).kind != Kind::boolean) {
     access(true, at, (*list)[0].bytes(), to, isVolatile);
     return true;
   }
   for (size_t i = 0; i < list->size(); ++i) {
     Place p = at;
     p.offset += static_cast<int64_t>((*list)[i].offset);
-    accessScalar(true, p, (*list)[i], align, to[i], isVolatile);
+    accessScalar(true, p, (*list)[i], alignmentAt(align, (*list)[i].offset), to[i], isVolatile);
   }
   return true;
 }
@@ -191,15 +191,15 @@ bool FunctionDecoder::storeValue(const Place& at, Id type, uint64_t align, bool 
   const std::vector<Scalar>* list = scalarsOf(type);
   if (list == nullptr || list->size() != from.size()) return false;
   if (align == 0) align = std::max<uint64_t>(t.align, 1);
-  if (t.kind == Kind::vector && (t.count == 2 || t.count == 4) && t.size <= 16 && align >= t.size &&
-      elementType(type).kind != Kind::boolean) {
+  if (t.kind == Kind::vector && (t.count == 2 || t.count == 4) && t.size <= 16 &&
+      align % t.size == 0 && elementType(type).kind != Kind::boolean) {
     access(false, at, (*list)[0].bytes(), from, isVolatile);
     return true;
   }
   for (size_t i = 0; i < list->size(); ++i) {
     Place p = at;
     p.offset += static_cast<int64_t>((*list)[i].offset);
-    accessScalar(false, p, (*list)[i], align, from[i], isVolatile);
+    accessScalar(false, p, (*list)[i], alignmentAt(align, (*list)[i].offset), from[i], isVolatile);
   }
   return true;
 }
@@ -256,7 +256,7 @@ bool FunctionDecoder::accessChain(const Inst& in, bool element) {
   if (base == nullptr) return false;
   Ref at = (*base)[0];
   Id type = typeOfValue(baseId).element;
-  int64_t offset = 0;
+  uint64_t offset = 0;
   for (size_t i = 1; i < in.operands.size(); ++i) {
     Id indexId = in.operands[i];
     const Type& t = b_.type(type);
@@ -270,7 +270,7 @@ bool FunctionDecoder::accessChain(const Inst& in, bool element) {
       scale = alignUp(t.size, std::max<uint64_t>(t.align, 1));
     } else if (t.kind == Kind::structure) {
       if (!constant || known >= t.members.size()) return refuse("this index");
-      offset += static_cast<int64_t>(t.offsets[known]);
+      offset += t.offsets[known];
       type = t.members[known];
       continue;
     } else {
@@ -279,7 +279,7 @@ bool FunctionDecoder::accessChain(const Inst& in, bool element) {
       type = t.element;
     }
     if (constant) {
-      offset += number * static_cast<int64_t>(scale);
+      offset += static_cast<uint64_t>(number) * scale;
       continue;
     }
     const Value* index = value(indexId);
@@ -287,7 +287,7 @@ bool FunctionDecoder::accessChain(const Inst& in, bool element) {
     at = scaledAdd(at, (*index)[0], {Kind::integer, indexType.bits, 0}, scale);
   }
   if (offset != 0) {
-    at = laneTo(Bank::r64, "add.s64", {at, constant64(static_cast<uint64_t>(offset))});
+    at = laneTo(Bank::r64, "add.s64", {at, constant64(offset)});
   }
   alias(in, {at});
   return true;
@@ -298,6 +298,7 @@ bool FunctionDecoder::copyBytes(const Place& to, const Place& from, uint64_t byt
   if (bytes > kMaxCopyBytes) {
     return refuse("copies of more than " + std::to_string(kMaxCopyBytes) + " bytes");
   }
+  align = std::min<uint64_t>(alignmentAt(std::max<uint64_t>(align, 1), 0), 8);
   for (uint64_t done = 0; done < bytes;) {
     uint64_t piece = 8;
     while (piece > align || piece > bytes - done) piece /= 2;
@@ -383,6 +384,9 @@ bool FunctionDecoder::atomic(const Inst& in) {
   if (!at) return false;
   uint8_t order, scope;
   if (!memorySemantics(in.operands[1], in.operands[2], order, scope)) return false;
+  if (b_.unscopedAtomics()) {
+    scope = std::max(scope, static_cast<uint8_t>(Scope::gpu));
+  }
   bool sequential = order == static_cast<uint8_t>(Order::sc);
   if (sequential) {
     fence(order, scope);

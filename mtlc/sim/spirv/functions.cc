@@ -3,6 +3,7 @@
 #include <bit>
 #include <cmath>
 #include <limits>
+#include <type_traits>
 
 #include "mtlc/sim/state.h"
 #include "mtlc/support/float_format.h"
@@ -10,6 +11,8 @@
 
 namespace mtlc::sim::spirv {
 namespace {
+
+struct Half {};
 
 // What each column of lanes holds.
 template <typename T>
@@ -21,6 +24,14 @@ struct Numbers<float> {
     return f32ToF64(std::bit_cast<float>(w.r32(r)[lane]));
   }
   static void set(Warp& w, Ref r, unsigned lane, Wide v) { w.r32(r)[lane] = f32Bits(f64ToF32(v)); }
+};
+template <>
+struct Numbers<Half> {
+  using Wide = double;
+  static Wide get(Warp& w, Ref r, unsigned lane) {
+    return f16ToF64(static_cast<uint16_t>(w.r32(r)[lane]));
+  }
+  static void set(Warp& w, Ref r, unsigned lane, Wide v) { w.r32(r)[lane] = f64ToF16(v); }
 };
 template <>
 struct Numbers<double> {
@@ -172,6 +183,15 @@ W evaluate1(uint32_t entry, W x) {
   }
 }
 
+// The next half towards y: their bits are in their order.
+double nextHalf(double x, double y) {
+  if (std::isnan(x) || std::isnan(y)) return x + y;
+  if (x == y) return y;
+  uint16_t bits = f64ToF16(x);
+  if (x == 0) return f16ToF64(y < 0 ? 0x8001 : 0x0001);
+  return f16ToF64(static_cast<uint16_t>((x < y) == (x > 0) ? bits + 1 : bits - 1));
+}
+
 // T is the format that the operands came from.
 template <typename T, typename W>
 W evaluate2(uint32_t entry, W x, W y) {
@@ -204,7 +224,11 @@ W evaluate2(uint32_t entry, W x, W y) {
     case OpenCLLIB::Minmag:
       return std::fabs(x) < std::fabs(y) ? x : std::fabs(y) < std::fabs(x) ? y : std::fmin(x, y);
     case OpenCLLIB::Nextafter:
-      return std::nextafter(static_cast<T>(x), static_cast<T>(y));
+      if constexpr (std::is_same_v<T, Half>) {
+        return nextHalf(x, y);
+      } else {
+        return std::nextafter(static_cast<T>(x), static_cast<T>(y));
+      }
     case OpenCLLIB::Pow:
     case OpenCLLIB::Pown:
       return std::pow(x, y);
@@ -226,6 +250,7 @@ W evaluate2(uint32_t entry, W x, W y) {
       return odd ? std::copysign(r, x) : r;
     }
     case OpenCLLIB::Remainder:
+    case OpenCLLIB::Remquo:
       return std::remainder(x, y);
     case OpenCLLIB::Ldexp:
       return std::ldexp(x, static_cast<int>(y));
@@ -283,7 +308,22 @@ void mathToInt(const Instr& in, Warp& w, LaneMask mask) {
     unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
     auto x = Numbers<T>::get(w, in.src[0], lane);
     int result = 0;
-    if (static_cast<uint32_t>(in.imm) == kHostExponent) {
+    if (static_cast<uint32_t>(in.imm) == kHostSign) {
+      // gamma's sign: negative between an odd negative integer and the one below.
+      bool below = x < 0 && std::floor(x) != x && std::fmod(std::floor(x), 2) != 0;
+      result = std::isnan(x) || std::isinf(x) || (x <= 0 && std::floor(x) == x) ? 0
+               : below                                                          ? -1
+                                                                                : 1;
+      if (x == 0) result = std::signbit(x) ? -1 : 1;
+    } else if (static_cast<uint32_t>(in.imm) == kHostQuotient) {
+      // Seven low bits of the quotient, with its sign.
+      auto y = Numbers<T>::get(w, in.src[1], lane);
+      if (std::isfinite(x) && !std::isnan(y) && y != 0) {
+        int quotient;
+        std::remquo(x, y, &quotient);
+        result = quotient < 0 ? -(-quotient & 0x7f) : quotient & 0x7f;
+      }
+    } else if (static_cast<uint32_t>(in.imm) == kHostExponent) {
       std::frexp(x, &result);
       if (!std::isfinite(x)) result = 0;
     } else if (std::isnan(x) || x == 0) {
@@ -440,8 +480,12 @@ void integer(const Instr& in, Warp& w, LaneMask mask) {
 
 }  // namespace
 
-LaneFn hostMath(bool isDouble) { return isDouble ? math<double> : math<float>; }
-LaneFn hostMathToInt(bool isDouble) { return isDouble ? mathToInt<double> : mathToInt<float>; }
+LaneFn hostMath(unsigned bits) {
+  return bits == 64 ? math<double> : bits == 32 ? math<float> : math<Half>;
+}
+LaneFn hostMathToInt(unsigned bits) {
+  return bits == 64 ? mathToInt<double> : bits == 32 ? mathToInt<float> : mathToInt<Half>;
+}
 LaneFn hostInteger() { return integer; }
 
 bool isHostMath(uint32_t entry) {

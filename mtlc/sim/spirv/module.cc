@@ -63,6 +63,7 @@ bool SpirvModule::placeVariables(DiagnosticEngine& diags) {
     addresses_.emplace(in.result, a->begin);
     if (in.operands.size() > 1) initials.push_back({in.operands[1], a});
   }
+  spirv::computeConstants(binary_, addresses_);
   for (const Initial& i : initials) {
     if (!spirv::constantBytes(binary_, i.constant, addresses_, i.to->host)) {
       diags.report(DiagId::SpirvUnsupported, SourceRange(binary_.def(i.constant).loc),
