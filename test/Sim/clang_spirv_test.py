@@ -1,35 +1,13 @@
-"""SPIR-V that clang and llvm-spirv make of OpenCL C, on the simulator with all checks on: results against NumPy, no reports.
-
-Some of the modules also run on an OpenCL device where there is one.
-"""
+"""SPIR-V that clang and llvm-spirv make of OpenCL C, on the simulator with all checks on: results against NumPy, no reports."""
 
 import os
-import shutil
-import subprocess
 
 import mtlc_exec
 import mtlc_testing
 import numpy as np
+from clang_spirv import CLANG, TRANSLATOR, compile_opencl
 from clang_spirv_cases import CL12, CL20, SOURCE
 from cuda_launch import of
-
-CLANG = next((p for p in map(shutil.which, ("clang", "clang-14")) if p), None)
-TRANSLATOR = next((p for p in map(shutil.which, ("llvm-spirv", "llvm-spirv-15")) if p), None)
-
-
-def compile_opencl(source: str, standard: str, level: str, extra: list[str] = []) -> str:
-    """A .spv file. Validators refuse what this llvm-spirv writes as version 1.4: interfaces lack variables."""
-    stem = mtlc_testing.scratch(f"k{standard}{level}{len(extra)}")
-    commands = [
-        [CLANG, "-x", "cl", "-target", "spir64", f"-cl-std=CL{standard}", "-Xclang", "-finclude-default-header", "-ffp-contract=off", level, *extra,
-         "-emit-llvm", "-c", source, "-o", f"{stem}.bc"],
-        [TRANSLATOR, "--spirv-max-version=1.3", f"{stem}.bc", "-o", f"{stem}.spv"],
-    ]  # fmt: skip
-    for command in commands:
-        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=60)
-        if done.returncode != 0:
-            raise AssertionError(f"{' '.join(command)}\n{done.stderr}")
-    return f"{stem}.spv"
 
 
 class ClangSpirv(mtlc_exec.TestCase):

@@ -257,7 +257,11 @@ bool FunctionDecoder::classify(const Inst& in) {
           Ref below = laneTo(Bank::pred, "setp.ne.u32", {size, constant32(0x7c00)});
           ok = lane("and.pred", to[i], {some, below});
         } else {
-          ok = lane("testp.normal" + type, to[i], {x});
+          // For PTX zero is normal.
+          Ref normal = laneTo(Bank::pred, "testp.normal" + type, {x});
+          Ref some = laneTo(Bank::pred, "setp.ne.f" + std::to_string(bits),
+                            {x, bits == 64 ? constant64(0) : constant32(0)});
+          ok = lane("and.pred", to[i], {normal, some});
         }
         break;
       default:  // OpSignBitSet

@@ -319,9 +319,13 @@ void mathToInt(const Instr& in, Warp& w, LaneMask mask) {
       // Seven low bits of the quotient, with its sign.
       auto y = Numbers<T>::get(w, in.src[1], lane);
       if (std::isfinite(x) && !std::isnan(y) && y != 0) {
-        int quotient;
-        std::remquo(x, y, &quotient);
-        result = quotient < 0 ? -(-quotient & 0x7f) : quotient & 0x7f;
+        // The library gives three bits only; the exact rest of a division by 128 y says the others.
+        auto size = std::fabs(y), rest = std::fmod(std::fabs(x), 128 * size);
+        int low = 0;
+        std::remquo(rest, size, &low);
+        int nearly = static_cast<int>(std::nearbyint(rest / size));
+        while ((nearly & 7) != (low & 7)) nearly += ((low - nearly) & 7) < 4 ? 1 : -1;
+        result = std::signbit(x) != std::signbit(y) ? -(nearly & 0x7f) : nearly & 0x7f;
       }
     } else if (static_cast<uint32_t>(in.imm) == kHostExponent) {
       std::frexp(x, &result);

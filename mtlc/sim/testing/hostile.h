@@ -5,8 +5,10 @@
 #define MTLC_SIM_TESTING_HOSTILE_H_
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace mtlc::sim {
 
@@ -21,6 +23,12 @@ HostileResult loadHostile(std::string_view ptx);
 // Also launches the first kernels, each with a small configuration that `seed` chooses, arguments
 // that point to small buffers, and tight limits.
 HostileResult launchHostile(std::string_view ptx, uint64_t seed);
+
+// The same with a module of SPIR-V.
+HostileResult launchHostileSpirv(std::span<const uint32_t> words, uint64_t seed);
+// The module with a few words changed, most of them so that it stays one: ids, opcodes, literals
+// and whole instructions become others of the module.
+std::vector<uint32_t> mutateSpirv(std::span<const uint32_t> words, uint64_t seed);
 
 }  // namespace mtlc::sim
 
