@@ -25,7 +25,7 @@
 #include "mtlc/transforms/pipeline.h"
 #include "test/random/mettle_program.h"
 #include "test/random/run_kernel.h"
-#include "test/random/run_ptx.h"
+#include "test/random/run_on_simulator.h"
 
 namespace mtlc::random_test {
 namespace {
@@ -160,6 +160,7 @@ std::optional<Problem> check(const MProgram& program, uint64_t seed) {
     if (!difference.empty()) return Problem{name + " differs", difference};
     // The emitted code, which may have other NaNs.
     constexpr const char* kArchs[] = {"portable", "sm_80", "sm_90a", "gb10"};
+    const std::string copy = ir::print(*module);
     std::string ptx;
     const KernelOutput simulated = runPtx(*module, kArchs[seed % 4], input, ptx);
     if (!simulated.problem.empty()) {
@@ -168,6 +169,17 @@ std::optional<Problem> check(const MProgram& program, uint64_t seed) {
     }
     difference = compareOutputs(program, expected, simulated.bytes);
     if (!difference.empty()) return Problem{name + " PTX differs", difference + "\n" + ptx};
+    const std::unique_ptr<ir::Module> again =
+        ir::parseModule(sources, sources.add("random.mtir", copy), diags);
+    if (!again) return Problem{name + " IR is not read again", renderHuman(diags, sources)};
+    std::string spirv;
+    const KernelOutput other = runSpirv(*again, 8u << seed % 4, input, spirv);
+    if (!other.problem.empty()) {
+      return Problem{name + " SPIR-V: " + other.problem.substr(0, other.problem.find('\n')),
+                     other.problem + spirv};
+    }
+    difference = compareOutputs(program, expected, other.bytes);
+    if (!difference.empty()) return Problem{name + " SPIR-V differs", difference + "\n" + spirv};
     if (way == 0) {
       unoptimised = got.bytes;
     } else if (difference = describeDifference(unoptimised, got.bytes); !difference.empty()) {

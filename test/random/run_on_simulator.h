@@ -1,7 +1,7 @@
-// The same kernels as PTX on the simulator.
+// The same kernels as PTX and as SPIR-V on the simulator.
 
-#ifndef TEST_RANDOM_RUN_PTX_H_
-#define TEST_RANDOM_RUN_PTX_H_
+#ifndef TEST_RANDOM_RUN_ON_SIMULATOR_H_
+#define TEST_RANDOM_RUN_ON_SIMULATOR_H_
 
 #include <string>
 #include <string_view>
@@ -15,6 +15,10 @@ namespace mtlc::random_test {
 KernelOutput runPtx(ir::Module& module, std::string_view arch, const KernelInput& input,
                     std::string& text);
 
+// The same as SPIR-V of the OpenCL 2.0 profile, with subgroups of so many threads.
+KernelOutput runSpirv(ir::Module& module, uint32_t subgroupSize, const KernelInput& input,
+                      std::string& text);
+
 }  // namespace mtlc::random_test
 
-#endif  // TEST_RANDOM_RUN_PTX_H_
+#endif  // TEST_RANDOM_RUN_ON_SIMULATOR_H_
