@@ -15,7 +15,7 @@ namespace {
 KernelOutput failed(std::string_view what, const DiagnosticEngine& diags,
                     const SourceManager& sources) {
   KernelOutput output;
-  output.problem = absl::StrCat(what, "\n", renderHuman(diags, sources));
+  output.problem = absl::StrCat(std::string(what), "\n", renderHuman(diags, sources));
   return output;
 }
 
