@@ -181,7 +181,9 @@ struct Report {
   Space space = Space::generic;
   uint32_t bytes = 0;
   bool hasOther = false;
-  Place other;                 // A race: the earlier access.
+  Place other;  // A race: the earlier access.
+  // Of several reads by several threads; `other` is that of the thread itself.
+  bool otherIsOneOfMany = false;
   std::vector<Place> waiting;  // A deadlock: where each warp stands.
   uint64_t occurrences = 1;
 };

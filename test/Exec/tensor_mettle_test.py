@@ -239,6 +239,25 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %sa: ptr<global>, %sb: ptr<global>, 
                 np.testing.assert_array_equal(done[out][:, :n], want.astype(np.float32))
                 self.assertTrue(np.isnan(done[out][:, n:]).all())
 
+    def test_ordinary_code_between_products(self):
+        """Lanes read and update what products wrote and will update, and products order it: replayed ones, with loads and stores
+        of their own, too."""
+        for name in ("f16", "f16_mma", "bf16", "f64", "i8", "i4", "fp8", "mxfp8", "sparse"):
+            rng = np.random.default_rng(13)
+            family = Family(name)
+            m, n, _ = family.shape
+            operands, scales, product = family.case(rng)
+            c = rng.integers(-9, 10, (m, n))
+            mma = f"  tensor_mma(a, b, {{}}, d, {family.options()})\n"
+            body = f"""{mma.format("c")}  var sum: {RESULT[family.out][0]} = 0
+  for (var i: int32 = thread.x; i < {m * n}; i += 32) {{ sum += d[i ^ 1] }}
+{mma.format("d")}  for (var i: int32 = thread.x; i < {m * n}; i += 32) {{ d[i] += sum }}
+{mma.format("d")}"""
+            once, first = product.reshape(-1, 32), (product + c).reshape(-1, 32)
+            sums = first.reshape(-1)[np.arange(m * n) ^ 1].reshape(-1, 32).sum(0)
+            with self.subTest(family=name):
+                self.launch_all(family, body, operands, scales, c, 0, (first + 2 * once + sums).reshape(m, n))
+
     def test_chains_and_loops(self):
         for name in ("f16", "bf16", "i8", "f64", "fp8", "fp6_fp4", "mxfp8", "nvfp4"):
             rng = np.random.default_rng(7)

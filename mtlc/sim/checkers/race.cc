@@ -30,7 +30,6 @@ namespace {
 
 constexpr size_t kSlot = static_cast<size_t>(ObserverSlot::race);
 constexpr uint64_t kPcField = (uint64_t{1} << 26) - 1;
-constexpr unsigned kEpochShift = 37;
 constexpr unsigned kScopeShift = 32;
 // Loads that wait before they are put into cells, for each shared memory and each allocation; of
 // scattered ones fewer, they are large.
@@ -752,7 +751,7 @@ class RaceChecker : public Observer {
     if (morallyStrong(tag, info, s) || orderedBefore(w, lane, tag, info)) return;
     bool same = tag == s.tag && (info & kPcField) == (s.info & kPcField);
     if (sameValue(w, a, lane, infoLane(info), same)) return;
-    race(w, a, lane, tag, info, true);
+    race(w, a, lane, tag, info, Other::write);
   }
 
   // A write against the last read.
@@ -770,7 +769,7 @@ class RaceChecker : public Observer {
     } else if (orderedBefore(w, lane, tag, info)) {
       return;
     }
-    race(w, a, lane, tag, info, false);
+    race(w, a, lane, tag, info, own ? Other::readWithMore : Other::read);
   }
 
   static void recordRead(const CellRun& c, const ScanAccess& s, unsigned lane) {
@@ -781,11 +780,8 @@ class RaceChecker : public Observer {
       *c.readInfo = info;
       return;
     }
-    uint64_t flags = tag != s.tag            ? ((tag ^ s.tag) < 32 ? kManyWarps : kManyBlocks)
-                     : infoLane(old) != lane ? kManyLanes
-                                             : 0;
     *c.readTag = s.tag;
-    *c.readInfo = info | flags | (old & kMany);
+    *c.readInfo = info | manyReaders(tag, old, s.tag, info);
   }
 
   void uniformLoad(Warp& w, const Access& a, Cells& cells, const ScanAccess& s, unsigned perLane) {
@@ -828,7 +824,9 @@ class RaceChecker : public Observer {
     if (writes && releases) ++warpClock(w).epoch;
   }
 
-  void race(Warp& w, const Access& a, unsigned lane, uint64_t tag, uint64_t info, bool otherWrote) {
+  // The other access; readWithMore: several threads read, the one that is kept is the writer.
+  enum class Other { write, read, readWithMore };
+  void race(Warp& w, const Access& a, unsigned lane, uint64_t tag, uint64_t info, Other other) {
     uint32_t pc = launch_->pcOf(a.in), otherPc = static_cast<uint32_t>(info & kPcField);
     uint64_t otherBlock = tagBlock(tag) - 1;
     const auto& grid = launch_->grid;
@@ -842,17 +840,20 @@ class RaceChecker : public Observer {
     r.other =
         launch_->place(otherPc, blockId, w.block->threadId(tagWarp(tag) * kLanes + infoLane(info)));
     r.hasOther = true;
+    r.otherIsOneOfMany = other == Other::readWithMore;
     r.address = a.addresses[lane];
     r.space = a.space;
     r.bytes = a.bytes;
     static constexpr const char* kNames[] = {"load", "store", "atomic operation", "reduction"};
+    const char* who = tagBlock(tag) != blockNumber(*w.block) ? "a thread of another block"
+                      : other != Other::readWithMore         ? "a thread of the same block"
+                      : (info & kManyBlocks) != 0 ? "this thread and others, of other blocks too"
+                                                  : "this thread and others of the same block";
     DiagnosticEngine text;
-    r.message =
-        text.report(r.id, SourceRange(),
-                    {kNames[static_cast<size_t>(a.kind)], a.bytes, hexText(r.address),
-                     spaceName(a.space), otherWrote ? "write" : "read",
-                     tagBlock(tag) == blockNumber(*w.block) ? "the same block" : "another block"})
-            .message;
+    r.message = text.report(r.id, SourceRange(),
+                            {kNames[static_cast<size_t>(a.kind)], a.bytes, hexText(r.address),
+                             spaceName(a.space), other == Other::write ? "write" : "read", who})
+                    .message;
     launch_->report(std::move(r), std::min(pc, otherPc), std::max(pc, otherPc));
   }
 

@@ -91,10 +91,7 @@ bool Cells::loadRun(uint64_t offset, unsigned lanes, unsigned perLane, const Sca
   if (!findSpot(r, run, spot)) return false;
   if (spot.same) {
     const Run& old = r.runs[spot.at];
-    if (!ordered(old.tag, a)) {
-      run.info |= old.info & kMany;
-      if (old.tag != a.tag) run.info |= (old.tag ^ a.tag) < 32 ? kManyWarps : kManyBlocks;
-    }
+    if (!ordered(old.tag, a)) run.info |= manyReaders(old.tag, old.info, a.tag, a.info);
   }
   put(r, run, spot);
   return true;

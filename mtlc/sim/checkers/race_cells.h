@@ -15,9 +15,6 @@
 
 namespace mtlc::sim {
 
-// The reader that an info names is not the only one.
-inline constexpr uint64_t kMany = kManyLanes | kManyWarps | kManyBlocks;
-
 // A weak load that is not in the cells yet.
 struct PendingLoad {
   uint64_t tag;

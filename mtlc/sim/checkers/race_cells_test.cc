@@ -47,13 +47,16 @@ struct Model {
         continue;
       }
       if (!before(g.readTag, a)) {
-        uint64_t many = g.readInfo & kMany;
+        // Readers in other lanes count within the epoch, others as long as nothing orders all.
+        bool sameEpoch = g.readInfo >> kEpochShift == info >> kEpochShift;
+        uint64_t many = g.readInfo & (kManyWarps | kManyBlocks);
         if (g.readTag >> 5 != a.tag >> 5) {
           many |= kManyBlocks;
         } else if (g.readTag != a.tag) {
           many |= kManyWarps;
-        } else if (lane(g.readInfo) != lane(info)) {
-          many |= kManyLanes;
+        } else if (sameEpoch) {
+          many |= g.readInfo & kManyLanes;
+          if (lane(g.readInfo) != lane(info)) many |= kManyLanes;
         }
         info |= many;
       }
@@ -95,7 +98,8 @@ Outcome compare(uint32_t seed, unsigned step, unsigned lanes, unsigned spreading
     a.low = block;
     a.span = generation;
     a.tag = block | generation | below(2);
-    a.info = uint64_t{first} << kLaneShift | below(100);
+    uint64_t epoch = round / 3;
+    a.info = epoch << kEpochShift | uint64_t{first} << kLaneShift | below(100);
     bool load = below(2) != 0;
     size_t available;
     if (spreading != 0 && below(spreading) == 0) {

@@ -3,8 +3,6 @@
 namespace mtlc::sim::MTLC_LANES {
 namespace {
 
-constexpr uint64_t kMany = kManyLanes | kManyWarps | kManyBlocks;
-
 inline __attribute__((always_inline)) uint64_t allOnes(bool b) { return b ? ~uint64_t{0} : 0; }
 
 inline __attribute__((always_inline)) bool ordered(uint64_t tag, const ScanAccess& a) {
@@ -27,13 +25,8 @@ bool loads(const CellRun& c, size_t count, const ScanAccess& a) {
     uint64_t info = a.info + (static_cast<uint64_t>(i / kPerLane) << kLaneShift);
     uint64_t oldTag = c.readTag[i], oldInfo = c.readInfo[i];
     uint64_t fresh = allOnes(ordered(oldTag, a));
-    uint64_t sameWarp = allOnes(oldTag == a.tag);
-    uint64_t sameBlock = allOnes((oldTag ^ a.tag) < 32);
-    uint64_t otherLane = allOnes(((oldInfo ^ info) & kLaneField) != 0);
-    uint64_t flags = (sameWarp & otherLane & kManyLanes) | (~sameWarp & sameBlock & kManyWarps) |
-                     (~sameBlock & kManyBlocks) | (oldInfo & kMany);
     c.readTag[i] = a.tag;
-    c.readInfo[i] = info | (~fresh & flags);
+    c.readInfo[i] = info | (~fresh & manyReaders(oldTag, oldInfo, a.tag, info));
   }
   return true;
 }

@@ -11,14 +11,37 @@ namespace mtlc::sim {
 
 // Who touched a granule last, as two words.
 //   tag   block + 1 in bits 63:32, the block's barrier generation in 31:5, the warp in 4:0; 0:
-//   nobody info  the warp's epoch in bits 63:37, kMany… in 36:34, scope in 33:32, strong in 31,
-//   lane in 30:26, instruction in 25:0
-inline constexpr uint64_t kManyLanes = uint64_t{1} << 34;   // Readers in several lanes of the warp,
-inline constexpr uint64_t kManyWarps = uint64_t{1} << 35;   // in several warps of the block,
-inline constexpr uint64_t kManyBlocks = uint64_t{1} << 36;  // in several blocks.
+//         nobody
+//   info  the warp's epoch in bits 63:37, kMany… in 36:34, scope in 33:32, strong in 31, lane in
+//         30:26, instruction in 25:0
+//
+// Readers in several lanes of the warp within the epoch of the last one, in several warps of the
+// block within the generation of the last one, in several blocks.
+inline constexpr uint64_t kManyLanes = uint64_t{1} << 34;
+inline constexpr uint64_t kManyWarps = uint64_t{1} << 35;
+inline constexpr uint64_t kManyBlocks = uint64_t{1} << 36;
+// The reader that an info names is not the only one.
+inline constexpr uint64_t kMany = kManyLanes | kManyWarps | kManyBlocks;
+inline constexpr unsigned kEpochShift = 37;
 inline constexpr uint64_t kStrongBit = uint64_t{1} << 31;
 inline constexpr unsigned kLaneShift = 26;
 inline constexpr uint64_t kLaneField = uint64_t{31} << kLaneShift;
+
+// The kMany… of a new last reader, when nothing of the whole block or before it lies between the
+// old one and it. Readers in earlier epochs of the warp are forgotten: what ended the epoch may
+// order them before whatever comes. Without branches, for vector loops; always inlined, as those
+// are compiled for several instruction sets.
+inline __attribute__((always_inline)) uint64_t manyReaders(uint64_t oldTag, uint64_t oldInfo,
+                                                           uint64_t tag, uint64_t info) {
+  auto allOnes = [](bool b) __attribute__((always_inline)) { return b ? ~uint64_t{0} : 0; };
+  uint64_t sameWarp = allOnes(oldTag == tag);
+  uint64_t sameBlock = allOnes((oldTag ^ tag) < 32);
+  uint64_t sameEpoch = allOnes((oldInfo ^ info) < uint64_t{1} << kEpochShift);
+  uint64_t otherLane = allOnes(((oldInfo ^ info) & kLaneField) != 0);
+  return (sameWarp & sameEpoch & ((otherLane & kManyLanes) | (oldInfo & kManyLanes))) |
+         (~sameWarp & sameBlock & kManyWarps) | (~sameBlock & kManyBlocks) |
+         (oldInfo & (kManyWarps | kManyBlocks));
+}
 
 // Arrays of equal length: the last write and the last read of each granule. For scans only, either
 // pair may be missing: nobody wrote, nobody read.
