@@ -139,7 +139,8 @@ Index Emitter::min(Index a, Index b) {
 
 Index Emitter::div(Index a, Index b) {
   if (b.is(1)) return a;
-  if (a.isConst() && b.isConst() && b.most != 0) return constant(a.most / b.most);
+  if (b.is(0)) return constant(kMost64);  // As udiv does.
+  if (a.isConst() && b.isConst()) return constant(a.most / b.most);
   auto [left, right] = common(a, b);
   if (b.isConst() && std::has_single_bit(b.most)) {
     const int shift = std::countr_zero(b.most);
@@ -151,9 +152,10 @@ Index Emitter::div(Index a, Index b) {
 
 Index Emitter::rem(Index a, Index b) {
   if (b.is(1)) return constant(0);
-  if (a.isConst() && b.isConst() && b.most != 0) return constant(a.most % b.most);
+  if (b.is(0)) return a;  // As urem does.
+  if (a.isConst() && b.isConst()) return constant(a.most % b.most);
   auto [left, right] = common(a, b);
-  const uint64_t most = std::min(a.most, b.most == 0 ? 0 : b.most - 1);
+  const uint64_t most = std::min(a.most, b.most - 1);
   if (b.isConst() && std::has_single_bit(b.most)) {
     return {builder.binary(Opcode::And, left, builder.constBits(left->type(), b.most - 1)), most};
   }
@@ -255,6 +257,7 @@ Values Emitter::loop(const Values& initial,
 }
 
 void Emitter::forEach(Index begin, Index end, Index step, const std::function<void(Index)>& body) {
+  if (end.is(0)) return;  // Of what is known to be outside of a problem, nothing is left.
   branch(less(begin, end), [&] {
     const uint64_t most = saturatingAdd(end.most, step.most);
     const bool narrow = most <= kMost32;

@@ -71,6 +71,38 @@ class Legalized(mtlc_exec.TestCase):
                 batch.expectations[-1].nan_format = None
             batch.run(self, passes=passes)
 
+    def test_regions_known_to_be_empty(self) -> None:
+        """Constant origins at and beyond the problem's end, and problems without rows, columns or terms: D stays as it is, or is C."""
+        lines = []
+        for origin, size in itertools.product(((8, 0), (0, 9), (100, 100), (0, 0)), ((7, 9, 5), (0, 9, 5), (7, 0, 5), (7, 9, 0))):
+            values = dict(zip(("row", "col", "m", "n", "k"), (*origin, *size)))
+            for slot, v in values.items():
+                lines.append(f"%{slot}{len(lines)} = const {v} : i32")
+            slots = ", ".join(f"{slot}=%{slot}{len(lines) - 5 + i}" for i, slot in enumerate(values))
+            empty = origin != (0, 0) or 0 in size[:2]
+            d = "%never" if empty else "%d"
+            if empty or size[2] == 0:
+                lines.append(f"tensor.matmul a=%a, b=%b, c=%c, d={d}, {slots} "
+                             "{m8n16k16, a=f16, acc=f32, lda=16, ldb=16, ldc=9, ldd=9}")  # fmt: skip
+        body = "\n".join(f"  {line}" for line in lines)
+        source = mtlc_exec.write_source("empty.mtir", f"""module "empty"
+
+kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %d: ptr<global>, %never: ptr<global>) {{
+^entry:
+{body}
+  ret
+}}
+""")
+        c = np.arange(63, dtype=np.float32).reshape(7, 9)
+        for passes in ("", REPLAY, *NATIVES[:2]):
+            with self.subTest(passes=passes):
+                d, never = mtlc_exec.Output(np.float32, (7, 9)), mtlc_exec.InOut(np.full(8, np.nan, np.float32))
+                half = np.full(512, np.nan, np.float16)
+                path = model.run_passes(self, source, passes)
+                result = self.launch(path, "k", [half, half, c, d, never], device="interp", block=32)
+                np.testing.assert_array_equal(result[d], c)
+                self.assertTrue(np.isnan(result[never]).all())
+
     def test_tails_with_poisoned_surroundings(self) -> None:
         """BC-39: a row of NaN next to one of ones, K of 33; each B[k, j] and A[i, k] arrives where it belongs."""
         one, nan = 0x3C00, 0x7E00
