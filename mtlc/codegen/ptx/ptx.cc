@@ -93,11 +93,8 @@ ptx::TileFunctions tileFunctions(ir::Module& module) {
   for (Function& f : module.functions()) {
     if (!result.functions.contains(&f) || !uniformity.analyzed(&f)) continue;
     for (ir::Block& block : f.blocks()) {
-      const Operation* last = block.back();
-      if (last == nullptr || last->opcode() != Opcode::Br) continue;
-      if (uniformity.controlRank(&block) <= analysis::Rank::Subgroup &&
-          uniformity.rank(last->operand(0)) <= analysis::Rank::Subgroup) {
-        result.uniformBranches.insert(last);
+      if (uniformity.controlRank(&block) > analysis::Rank::Subgroup) {
+        result.divergentBlocks.insert(&block);
       }
     }
   }

@@ -112,6 +112,13 @@ bool TensorOrder::stepTile(const Operation& op, State& state) const {
   return barrier;
 }
 
+bool TensorOrder::divides(const Operation& terminator) const {
+  for (unsigned s = 0; s < terminator.successorCount(); ++s) {
+    if (tiles_->divergentBlocks.contains(terminator.successor(s).block())) return true;
+  }
+  return false;
+}
+
 bool TensorOrder::step(const Operation& op, State& state) const {
   auto access = [&](Spaces reads, Spaces writes) {
     const bool barrier =
@@ -126,6 +133,12 @@ bool TensorOrder::step(const Operation& op, State& state) const {
     const bool barrier = state.tileWrite != 0 || state.tileReads() != 0;
     state = State();
     state.read = state.write = kBoth;
+    return barrier;
+  };
+  // No barrier can stand in what follows.
+  auto settle = [&] {
+    const bool barrier = state.tileWrite != 0 || state.tileReads() != 0;
+    if (barrier) state = State();
     return barrier;
   };
   switch (op.opcode()) {
@@ -158,7 +171,8 @@ bool TensorOrder::step(const Operation& op, State& state) const {
     case Opcode::Call:
       return unknown();
     case Opcode::Br:
-      return !tiles_->uniformBranches.contains(&op) && unknown();
+    case Opcode::Jump:
+      return divides(op) && settle();
     case Opcode::Ret:
       return !isKernel_ && unknown();
     default:

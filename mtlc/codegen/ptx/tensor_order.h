@@ -3,8 +3,8 @@
 //
 // What was accessed since the last barrier is followed through the function, and a barrier put
 // before the access that could meet it: products that follow each other and only read need none.
-// Exits are ordered late, before the next access that matters, but not past a branch that the
-// subgroup may not take together.
+// Exits are ordered late, before the next access that matters, but not in blocks that the subgroup
+// may not execute together: the barrier comes before they are entered.
 
 #ifndef MTLC_CODEGEN_PTX_TENSOR_ORDER_H_
 #define MTLC_CODEGEN_PTX_TENSOR_ORDER_H_
@@ -22,8 +22,9 @@ class TensorLowering;
 
 // What has to be known of a module before its functions are lowered.
 struct TileFunctions {
-  absl::flat_hash_set<const ir::Function*> functions;         // Those with tiles.
-  absl::flat_hash_set<const ir::Operation*> uniformBranches;  // That a subgroup takes together.
+  absl::flat_hash_set<const ir::Function*> functions;  // Those with tiles.
+  // That a subgroup may execute in parts, or some of it more often than others.
+  absl::flat_hash_set<const ir::Block*> divergentBlocks;
 };
 
 class TensorOrder {
@@ -56,6 +57,8 @@ class TensorOrder {
     friend bool operator==(const State&, const State&) = default;
   };
   static Spaces spacesOf(const ir::Value* pointer);
+  // Whether a block may follow that not all of the subgroup execute together.
+  bool divides(const ir::Operation& terminator) const;
   bool step(const ir::Operation& op, State& state) const;
   bool stepTile(const ir::Operation& op, State& state) const;
 

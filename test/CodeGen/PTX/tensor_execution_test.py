@@ -410,7 +410,87 @@ kernel @k(%b: ptr<global>, %c: ptr<global>, %d: ptr<global>, %n: i32) {
             a[0, :16] = i + 1
         np.testing.assert_array_equal(result[d][:128].reshape(16, 8), want)
         np.testing.assert_array_equal(result[d][128:], result[d][:32])
-        self.assertEqual(ptx.count("bar.warp.sync"), 4)  # Before the product, after it, around the commit.
+        self.assertEqual(ptx.count("bar.warp.sync"), 3)  # Before the product, after it, behind the commit.
+
+    def test_order_before_what_lanes_do_apart(self) -> None:
+        """After a product, a loop with a number of rounds for each lane, and one in a helper, under a condition of each lane: all
+        wait in front of it, for in it some are missing. The product's sum is what they read, and a second one's addend."""
+        text = """module "apart"
+func @count(%d: ptr<global>, %lane: i32) noinline {
+^entry:
+  %zero = const 0 : i32
+  %one = const 1 : i32
+  %lane64 = zext %lane : i32 to i64
+  %p = ptr.add %d, %lane64 x i32 : ptr<global>
+  jump ^head(%zero)
+^head(%i: i32):
+  %go = cmp.slt %i, %lane : i32
+  br %go, ^body, ^done
+^body:
+  %x = load i32, %p : ptr<global>
+  %y = add %x, %one : i32
+  store i32, %y, %p : ptr<global>
+  %j = add %i, %one : i32
+  jump ^head(%j)
+^done:
+  ret
+}
+kernel @k(%a: ptr<global>, %b: ptr<global>, %d: ptr<global>, %rounds: i32) {
+^entry:
+  %zero = const 0 : i32
+  %one = const 1 : i32
+  %four = const 4 : i32
+  %step = const 32 : i32
+  %hundred = const 100 : i32
+  %lane = subgroup.local_id : i32
+  jump ^outer(%zero)
+^outer(%r: i32):
+  %t0 = tensor.acc.begin c=%d, d=%d {m16n8, acc=i32} : tile<16x8xi32>
+  %t1 = tensor.acc.mma tile=%t0, a=%a, b=%b {m16n8k32, a=i8, acc=i32} : tile<16x8xi32>
+  tensor.acc.commit %t1
+  jump ^head(%lane)
+^head(%e: i32):
+  %inside = cmp.slt %e, %hundred : i32
+  br %inside, ^body, ^middle
+^body:
+  %e64 = zext %e : i32 to i64
+  %p = ptr.add %d, %e64 x i32 : ptr<global>
+  %x = load i32, %p : ptr<global>
+  %y = add %x, %x : i32
+  store i32, %y, %p : ptr<global>
+  %f = add %e, %step : i32
+  jump ^head(%f)
+^middle:
+  %t2 = tensor.acc.begin c=%d, d=%d {m16n8, acc=i32} : tile<16x8xi32>
+  %t3 = tensor.acc.mma tile=%t2, a=%a, b=%b {m16n8k32, a=i8, acc=i32} : tile<16x8xi32>
+  tensor.acc.commit %t3
+  %few = cmp.slt %lane, %four : i32
+  br %few, ^some, ^join
+^some:
+  call @count(%d, %lane)
+  jump ^join
+^join:
+  %q = add %r, %one : i32
+  %more = cmp.slt %q, %rounds : i32
+  br %more, ^outer(%q), ^exit
+^exit:
+  ret
+}
+"""
+        rng = np.random.default_rng(12)
+        a = rng.integers(-9, 9, (16, 32)).astype(np.int8)
+        b = rng.integers(-9, 9, (8, 32)).astype(np.int8)  # Column by column.
+        d = mtlc_exec.InOut(rng.integers(-9, 9, 128).astype(np.int32))
+        want = d.array.astype(np.int64)
+        product = (a.astype(np.int64) @ b.T.astype(np.int64)).ravel()
+        for _ in range(3):
+            want = want + product
+            want[:100] *= 2
+            want = want + product
+            want[:4] += np.arange(4)
+        result, ptx = self.execute(text, "sm_80", [a, b, d, np.int32(3)])
+        np.testing.assert_array_equal(result[d], want)
+        self.assertIn("bar.warp.sync", ptx)
 
     @staticmethod
     def copied(words: int, target: str, source: str, to: str, origin: str, name: str) -> str:
