@@ -1,5 +1,7 @@
 #include "mtlc/codegen/ptx/tensor_forms.h"
 
+#include <algorithm>
+
 namespace mtlc::ptx {
 
 namespace {
@@ -88,6 +90,21 @@ bool loadable(Packing packing, ElementFormat format, bool alongK) {
 // Products of 8 bits, of which so many can be added without leaving 32 bits.
 constexpr uint32_t kMaxExactK = 32768;
 
+// Operands begin at multiples of 32 bytes; wmma.load asks for the size of a fragment.
+constexpr uint32_t kOperandAlign = 32;
+
+// Whether all native tiles of a matrix begin at addresses that wmma can load from: neighbours of
+// `step` elements each along the lines in memory, of which the product has `length`.
+bool cornersFit(uint32_t registers, ElementFormat format, uint32_t step, uint32_t length) {
+  const uint32_t align = std::min(kOperandAlign, registers * 4);
+  return step >= length || step * elementInfo(format).bits / 8 % align == 0;
+}
+
+bool cornersFit(const TensorFormRow& row, const MmaDesc& d, bool aAlongK, bool bAlongK) {
+  return cornersFit(row.aRegisters, d.a, aAlongK ? row.k : row.m, aAlongK ? d.k : d.m) &&
+         cornersFit(row.bRegisters, d.b, bAlongK ? row.k : row.n, bAlongK ? d.k : d.n);
+}
+
 bool accepts(const TensorFormRow& row, const MmaDesc& d) {
   if (d.scope != ir::Scope::Subgroup || d.acc != row.acc || d.result != row.acc) return false;
   const bool sparse = d.sparsity != ir::Sparsity::Dense;
@@ -100,6 +117,7 @@ bool accepts(const TensorFormRow& row, const MmaDesc& d) {
   if (row.api == TensorApi::Wmma) {
     // Below a byte, wmma loads rows of A and columns of B, packed.
     const bool small = elementInfo(d.a).isSubByte();
+    if (!cornersFit(row, d, aAlongK, bAlongK)) return false;
     return !small ||
            (aAlongK && bAlongK && d.aPacking == Packing::Dense && d.bPacking == Packing::Dense);
   }

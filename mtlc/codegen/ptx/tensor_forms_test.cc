@@ -74,6 +74,32 @@ TEST(TensorForms, WhatNoFormDivides) {
   EXPECT_EQ(target("sm_80").tensorForm(product(48, 24, 16, kF16, kAcc32), {})->n, 8u);
 }
 
+TEST(TensorForms, WmmaLoadsFromCornersThatAreAligned) {
+  // Tiles of 8 rows that follow each other in a column begin 16 bytes apart, half of
+  // what wmma.load of a fragment of 8 registers asks for.
+  MmaDesc tall = product(24, 32, 16, kF16, kAcc32), wide = product(32, 24, 16, kF16, kAcc32);
+  for (std::string_view arch : {"sm_75", "sm_80"}) {
+    EXPECT_EQ(target(arch).tensorForm(tall, {})->m, 8u);
+    EXPECT_EQ(target(arch).tensorForm(wide, {})->n, 8u);
+    for (MmaDesc* d : {&tall, &wide}) {
+      MmaDesc across = *d;
+      across.aLayout = ir::Layout::Col;
+      across.bLayout = ir::Layout::Row;
+      const std::optional<TensorForm> form = target(arch).tensorForm(across, {});
+      EXPECT_TRUE(!form || form->coordinatesKnown || (form->m == 16 && form->n == 16)) << arch;
+      // One tile alone begins where the operand does, and those of bf16 have smaller fragments.
+      across.m = d == &tall ? 8 : 32;
+      across.n = d == &tall ? 32 : 8;
+      EXPECT_EQ(target(arch).tensorForm(across, {})->m, across.m);
+      if (arch == "sm_75") continue;
+      MmaDesc bf16 = product(d->m, d->n, 16, ElementFormat::BF16, kAcc32);
+      bf16.aLayout = ir::Layout::Col;
+      bf16.bLayout = ir::Layout::Row;
+      EXPECT_EQ(target(arch).tensorForm(bf16, {})->m, across.m);
+    }
+  }
+}
+
 TEST(TensorForms, ScalesNeedTheFamily) {
   MmaDesc d = product(16, 8, 64, ElementFormat::E2M1, kAcc32);
   d.aScale = d.bScale = ir::ScaleMode::Block32;
