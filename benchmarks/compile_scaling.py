@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""How compile time grows: a file of n kernels, and one kernel of n statements; source to PTX at -O.
+"""How compile time grows: a file of n kernels, one kernel of n statements, n tensor products in a block, in blocks, in loops and
+in kernels of their own; source to PTX at -O.
 
     ./mtlcw build //tools/mettle && python3 benchmarks/compile_scaling.py bazel-bin/tools/mettle/mettle
 
@@ -87,6 +88,58 @@ def long_kernel(statements: int) -> str:
     return "\n".join(lines)
 
 
+OPERANDS = "a: uint16*, b: uint16*, c: float32*, d: float32*, n: int32"
+PRODUCT = "shape: m16n16k16, input_type: f16, output_type: f32"
+
+
+def tensor_block(count: int) -> str:
+    """`count` products in one block, some on the same matrix, and an epilogue for every eighth."""
+    lines = [f"kernel k({OPERANDS}) {{"]
+    for i in range(count):
+        d = f"d + {i // 3 % 40 * 256}"
+        lines.append(f"  tensor_mma(a + {i * 7 % 64 * 256}, b + {i * 5 % 64 * 256}, {d}, {d}, {PRODUCT})")
+        if i % 8 == 0:
+            lines.append(f"  tensor_epilogue({d}, shape: m16n16, element: f32, bias_mode: column, bias: c, activation: relu)")
+    return "\n".join([*lines, "}", ""])
+
+
+def tensor_blocks(count: int) -> str:
+    """`count` conditions around a product each."""
+    lines = [f"kernel k({OPERANDS}) {{"]
+    for i in range(count):
+        lines.append(f"  if (n > {i}) {{ tensor_mma(a + {i * 7 % 64 * 256}, b, d, d, {PRODUCT}) }}")
+    return "\n".join([*lines, "}", ""])
+
+
+def tensor_loops(count: int) -> str:
+    """`count` loops around a product, each followed by one that reads the sum by scalar code."""
+    lines = [f"kernel k({OPERANDS}) {{"]
+    for i in range(count):
+        d = f"d + {i % 50 * 256}"
+        lines.append(f"  for i{i}: int32 in 0..n {{ tensor_mma(a + i{i} * 256, b, {d}, {d}, {PRODUCT}) }}")
+        lines.append(f"  for (var e{i}: int32 = thread.x; e{i} < 256; e{i} += 32) {{ c[e{i}] += d[{i % 50 * 256} + e{i}] }}")
+    return "\n".join([*lines, "}", ""])
+
+
+def tensor_kernels(count: int) -> str:
+    """`count` kernels with a loop around a product."""
+    return "".join(
+        f"kernel k{i}({OPERANDS}) {{\n  for j in 0..n {{ tensor_mma(a + j * {16 * i}, b, d, d, {PRODUCT}) }}\n"
+        "  tensor_epilogue(d, shape: m16n16, element: f32, activation: relu)\n}\n"
+        for i in range(count)
+    )
+
+
+CASES = (
+    ("kernels in a file", many_kernels, 2500),
+    ("statements in a kernel", long_kernel, 4000),
+    ("tensor products in a block", tensor_block, 8000),
+    ("blocks with a tensor product", tensor_blocks, 4000),
+    ("loops with a tensor product", tensor_loops, 2000),
+    ("kernels with a tensor product", tensor_kernels, 4000),
+)
+
+
 def cpu_seconds(command: list[str]) -> float:
     """Processor time of a child: unlike the clock, hardly touched by what else the machine does."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -103,10 +156,10 @@ def main() -> int:
     args = parser.parse_args()
     bad = False
     with tempfile.TemporaryDirectory() as folder:
-        for name, make, n in (("kernels in a file", many_kernels, 2500), ("statements in a kernel", long_kernel, 4000)):
+        for name, make, n in CASES:
             sources = []
             for count in (n, 2 * n):
-                source = Path(folder, f"{name.split()[0]}{count}.mettle")
+                source = Path(folder, f"{make.__name__}{count}.mettle")
                 source.write_text(make(count))
                 sources.append(source)
             best = [float("inf")] * 2

@@ -14,7 +14,8 @@
 // element only, at constant offsets. Within a block, loads see the last store directly; for what is
 // left, block arguments are placed on the iterated dominance frontier of the stores, where the slot
 // is live (Sreedhar and Gao, "A linear time algorithm for placing φ-nodes", 1995), and one walk of
-// the dominator tree renames.
+// the dominator tree renames. A slot costs as much as it is live in blocks, and nothing where one
+// store dominates all loads.
 //
 // A load that no store reaches reads uninitialised memory, which is undefined; it becomes 0.
 
@@ -221,6 +222,7 @@ class Promoter {
     newArgs_.resize(rpo_.size());
     for (uint32_t slot = 0; slot < slots_.size(); ++slot) {
       if (loads.of(slot).empty() || stores.of(slot).empty()) continue;
+      if (hasDominatingStore(loads.of(slot), stores.of(slot), tree)) continue;
       placeArguments(slot, loads.of(slot), stores.of(slot));
     }
     rename();
@@ -229,41 +231,71 @@ class Promoter {
   void buildTree(const ir::DominatorTree& tree) {
     const size_t n = rpo_.size();
     level_.assign(n, 0);
+    parent_.assign(n, kNone);
     firstChild_.assign(n, kNone);
     nextSibling_.assign(n, kNone);
-    for (uint32_t b = 1; b < n; ++b) level_[b] = level_[tree.idom(rpo_[b])->scratch] + 1;
-    for (uint32_t b = static_cast<uint32_t>(n) - 1; b >= 1; --b) {
-      uint32_t parent = tree.idom(rpo_[b])->scratch;
-      nextSibling_[b] = firstChild_[parent];
-      firstChild_[parent] = b;
+    for (uint32_t b = 1; b < n; ++b) {
+      parent_[b] = tree.idom(rpo_[b])->scratch;
+      level_[b] = level_[parent_[b]] + 1;
     }
+    for (uint32_t b = static_cast<uint32_t>(n) - 1; b >= 1; --b) {
+      nextSibling_[b] = firstChild_[parent_[b]];
+      firstChild_[parent_[b]] = b;
+    }
+    firstLiveChild_.assign(n, kNone);
+    nextLiveSibling_.assign(n, kNone);
+    childStamp_.assign(n, kNone);
     liveStamp_.assign(n, kNone);
     defStamp_.assign(n, kNone);
     argStamp_.assign(n, kNone);
     visitStamp_.assign(n, kNone);
   }
 
-  void placeArguments(uint32_t slot, std::span<const uint32_t> loads,
-                      std::span<const uint32_t> stores) {
-    for (uint32_t i : stores) defStamp_[stores_[i].block] = slot;
-    // Where the slot is live at the start of the block.
-    std::vector<uint32_t> work;
-    for (uint32_t i : loads) {
-      uint32_t b = exposed_[i].block;
-      if (liveStamp_[b] == slot) continue;
+  // Then no argument is needed.
+  bool hasDominatingStore(std::span<const uint32_t> loads, std::span<const uint32_t> stores,
+                          const ir::DominatorTree& tree) const {
+    if (stores.size() != 1) return false;
+    const uint32_t store = stores_[stores[0]].block;
+    return std::all_of(loads.begin(), loads.end(), [&](uint32_t i) {
+      const uint32_t load = exposed_[i].block;  // In the store's block it comes before the store.
+      return load != store && tree.dominates(rpo_[store], rpo_[load]);
+    });
+  }
+
+  // Stamps the blocks at whose start the slot is live, and links those that have the same immediate
+  // dominator.
+  void findLiveBlocks(uint32_t slot, std::span<const uint32_t> loads) {
+    std::vector<uint32_t>& work = work_;
+    work.clear();
+    auto reach = [&](uint32_t b) {
+      if (liveStamp_[b] == slot) return;
       liveStamp_[b] = slot;
       work.push_back(b);
-    }
+      const uint32_t parent = parent_[b];
+      if (parent == kNone) return;
+      if (childStamp_[parent] != slot) {
+        childStamp_[parent] = slot;
+        firstLiveChild_[parent] = kNone;
+      }
+      nextLiveSibling_[b] = firstLiveChild_[parent];
+      firstLiveChild_[parent] = b;
+    };
+    for (uint32_t i : loads) reach(exposed_[i].block);
     while (!work.empty()) {
       uint32_t b = work.back();
       work.pop_back();
       for (Successor* s = rpo_[b]->firstPredecessor(); s; s = s->nextPredecessor()) {
         uint32_t p = s->owner()->block()->scratch;
-        if (defStamp_[p] == slot || liveStamp_[p] == slot) continue;
-        liveStamp_[p] = slot;
-        work.push_back(p);
+        if (defStamp_[p] != slot) reach(p);
       }
     }
+  }
+
+  void placeArguments(uint32_t slot, std::span<const uint32_t> loads,
+                      std::span<const uint32_t> stores) {
+    for (uint32_t i : stores) defStamp_[stores_[i].block] = slot;
+    findLiveBlocks(slot, loads);
+    std::vector<uint32_t>& work = work_;
     // The iterated dominance frontier, deepest definitions first.
     auto shallower = [this](uint32_t a, uint32_t b) {
       return level_[a] != level_[b] ? level_[a] < level_[b] : a > b;
@@ -287,7 +319,11 @@ class Promoter {
           newArgs_[to].push_back({slot, nullptr});
           if (defStamp_[to] != slot) queue.push(to);
         }
-        for (uint32_t c = firstChild_[b]; c != kNone; c = nextSibling_[c]) {
+        // An edge to where the slot is live comes from a definition or from a block where it is
+        // live, and so are all blocks on the way down to that one, unless a definition is among
+        // them, whose own turn has been.
+        if (childStamp_[b] != slot) continue;
+        for (uint32_t c = firstLiveChild_[b]; c != kNone; c = nextLiveSibling_[c]) {
           if (visitStamp_[c] == slot) continue;
           visitStamp_[c] = slot;
           work.push_back(c);
@@ -390,9 +426,11 @@ class Promoter {
   std::vector<Block*> rpo_;
   std::vector<Access> exposed_;
   std::vector<Access> stores_;
-  std::vector<uint32_t> level_, firstChild_, nextSibling_;
-  std::vector<uint32_t> liveStamp_, defStamp_, argStamp_,
-      visitStamp_;  // By block: the last slot it holds for.
+  std::vector<uint32_t> level_, parent_, firstChild_, nextSibling_;
+  // By block: the last slot it holds for; the last says of which slot the live children are.
+  std::vector<uint32_t> liveStamp_, defStamp_, argStamp_, visitStamp_, childStamp_;
+  std::vector<uint32_t> firstLiveChild_, nextLiveSibling_;
+  std::vector<uint32_t> work_;
   std::vector<std::vector<NewArg>> newArgs_;
 };
 
