@@ -37,6 +37,11 @@ def tool(name: str) -> str:
     return _tools[name]
 
 
+def use_tools(paths: Sequence[str]) -> None:
+    """Where the tools are, by file name."""
+    _tools.update({os.path.basename(path): os.path.abspath(path) for path in paths})
+
+
 def tools() -> list[str]:
     """The names of all of them."""
     return sorted(_tools)
@@ -195,7 +200,7 @@ def main() -> None:
     parser.add_argument("--tool", action="append", default=[])
     # The rest is for unittest: -v, -k PATTERN, Class.method.
     args, rest = parser.parse_known_args()
-    _tools.update({os.path.basename(path): os.path.abspath(path) for path in args.tool})
+    use_tools(args.tool)
     start = time.monotonic()
     runner = unittest.TextTestRunner(verbosity=2, resultclass=_Result)
     program = unittest.main(module="__main__", argv=[sys.argv[0], *rest], testRunner=runner, testLoader=_Loader(), exit=False)
