@@ -22,7 +22,7 @@ FAMILIES = [
     Family("f16", "f16", "f32", "f32", sparsity="structured_2_to_4"), Family("bf16", "bf16", "f32", "f32", sparsity="structured_4_to_8"),
     Family("tf32", "tf32", "f32", "f32", sparsity="structured_1_to_2"), Family("i8", "i8", "i32", "i32", sparsity="structured_2_to_4"),
 ]  # fmt: skip
-NATIVE = [8, 16, 16, 24, 32, 48]
+NATIVE = [8, 16, 16, 24, 32, 48, 64]
 ODD = [1, 2, 3, 5, 7, 13, 17, 19, 21, 23, 33]
 
 
@@ -164,7 +164,7 @@ class Kernel:
         if needed or (self.guard is None and self.chance(4)):
             if self.guard is not None:
                 return False
-            self.barrier({m.space for m in needed} or {self.pick(["global", "workgroup"])})
+            self.barrier(set().union(*(m.spaces for m in needed)) or {self.pick(["global", "workgroup"])})
         if self.guard is None and any(kind == "wg" for _, kind, _ in accesses):
             self.touched.clear()
             self.base_unknown = set()
@@ -179,7 +179,7 @@ class Kernel:
         if m.owner == "all" or kind == "wg":
             return False
         before = set(self.touched.get(m, set()))
-        if m.space in self.base_unknown:
+        if m.spaces & self.base_unknown:
             before.add(UNKNOWN)
         for other, other_rw in before:
             if rw == "r" and other_rw == "r":
@@ -198,7 +198,7 @@ class Kernel:
         order = self.pick(["", "acq_rel", "seq_cst"])
         self.here.append(Line(f"barrier({', '.join([*words, *([order] if order else [])])})"))
         for m in list(self.touched):
-            if m.space in spaces:
+            if m.spaces <= spaces:
                 del self.touched[m]
         self.base_unknown = self.base_unknown - spaces
 

@@ -166,6 +166,7 @@ class Whole(mtlc_exec.TestCase):
             "bias_mode: row", "bias_mode: column", "bias_mode: matrix", "activation: clamp", "activation: relu", "alpha: ", "beta: ", "@noinline", "@inline!",
             "while (", "break", "continue", "block.x == 0", "if (warp == ", "(warp & 1)", "return }", "kernel k1", "cache: global", "element_stride1",
             "saturate_finite", "rounding: up", "thread.y", "packing: dense_subbyte", "barrier(global",
+            "!= 0) { m",
         ):  # fmt: skip
             with self.subTest(what):
                 self.assertTrue(any(what in text for text in texts))

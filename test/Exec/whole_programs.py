@@ -132,8 +132,10 @@ class Program(Kernel):
             self.subgroup_loop()
         elif lot < 79:
             self.helper()
-        elif lot < 88 and uniform:
+        elif lot < 86 and uniform:
             self.transfer()
+        elif lot < 89 and uniform and not self.locked:
+            self.either()
         elif lot < 94 and uniform and not self.locked:  # Groups of copies are counted.
             self.staging()
         elif uniform and not self.locked:
@@ -225,7 +227,7 @@ class Program(Kernel):
             return
         text = "\n".join(indented(body))
         types = self.types()
-        declared = set(re.findall(r"var (it\d+)|for (it\d+):", text))
+        declared = set(re.findall(r"var ((?:it|m)\d+):|for (it\d+):", text))
         declared = {x for pair in declared for x in pair if x}
         used = list(dict.fromkeys(x for x in NAME.findall(text) if x not in declared))
         h = Helper(f"{self.prefix}h{len(self.helpers)}", self.pick(["", "@inline", "@inline!", "@noinline"]), body)
@@ -245,9 +247,10 @@ class Program(Kernel):
             self.here.append(Call(h, [names.get(x, x) for x in used], chosen))
             self.forget()
 
-    def twin(self, m: Matrix) -> Matrix:
+    def twin(self, m: Matrix, space: str = "") -> Matrix:
+        """One more of the kind."""
         t = copy.copy(m)
-        t.name, t.extra, t.arena = self.fresh("m"), dict(m.extra), ""
+        t.name, t.extra, t.space = self.fresh("m"), dict(m.extra), space or m.space
         runtime = m.runtime_leading
         self.fill(t, len(m.values), "small")
         self.place(t)
@@ -267,6 +270,8 @@ class Program(Kernel):
         name = self.pick([family.result, family.result, family.a])
         rows, cols = self.pick(self.sizes), self.pick(self.sizes)
         owner = self.pick(["workgroup", "subgroup"])
+        if rows * cols * model.SIZES[name][1] * (self.warps if owner == "subgroup" else 1) > 12000:
+            return
         outside = self.matrix(name, rows, cols, owner)
         inside = self.matrix(name, rows, cols, owner, space="workgroup")
         inside.values = outside.values.copy()
@@ -413,6 +418,31 @@ class Program(Kernel):
         if not store:
             w.written = True
             self.matrices.append(w)
+
+    def either(self) -> None:
+        """A pointer that a parameter decides about: to a matrix in workgroup memory, or to one like it in global memory."""
+        inside = [m for m in self.matrices if m.space == "workgroup" and m.codes is None and not m.dense]
+        if not inside:
+            return
+        w = self.pick(inside)
+        g = self.twin(w, "global")
+        m = copy.copy(w)
+        m.name, m.space, m.extra, m.runtime_leading = self.fresh("m"), "generic", dict(w.extra), ""
+        chosen = int(self.rng.integers(0, 2))
+        name = self.number(chosen, "int32", 100)
+        self.barrier({"workgroup", "global"})
+
+        def choose(state: State) -> None:
+            state.matrices = {**state.matrices, m: state.of((g, w)[chosen])}
+
+        self.here.append(Action([f"var {m.name}: {m.pointer}* = {g.name}", f"if ({name} != 0) {{ {m.name} = {w.name} }}"], choose))
+        self.locked.update({g: "", w: ""})
+        self.matrices.append(m)
+        self.here += self.nested(int(self.rng.integers(2, 5)))
+        self.matrices.remove(m)
+        self.touched.pop(m, None)
+        del self.locked[g], self.locked[w]
+        self.barrier({"workgroup", "global"})
 
     def mappable(self, name: str = "") -> Matrix:
         """A new matrix that transfers read or write, which a tensor map may stand for."""

@@ -75,7 +75,7 @@ class Matrix:
     rows: int
     cols: int
     owner: str  # all, workgroup, subgroup
-    space: str = "global"
+    space: str = "global"  # global, workgroup, generic
     order: str = "row"  # Of the elements in memory.
     leading: int = 0
     dense: bool = False
@@ -95,6 +95,11 @@ class Matrix:
     @property
     def scalar(self) -> str | None:
         return SCALARS.get(self.format)
+
+    @property
+    def spaces(self) -> set[str]:
+        """Where it may lie: a pointer that may lead to either is none to a space."""
+        return {"global", "workgroup"} if self.space == "generic" else {self.space}
 
     def least(self) -> int:
         return self.cols if self.order == "row" else self.rows
