@@ -110,7 +110,9 @@ TileRegions::TileRegions(ir::Function& function) {
       if (tile == nullptr) continue;
       TileRegion& region = regionOf(tile);
       region.ops.push_back(&op);
-      if (op.opcode() == ir::Opcode::TensorAccEpilogue) {
+      if (op.opcode() == ir::Opcode::TensorAccBegin) {
+        region.narrow |= op.mmaDesc().acc != op.mmaDesc().result;
+      } else if (op.opcode() == ir::Opcode::TensorAccEpilogue) {
         region.biased |= op.epilogueDesc().bias != ir::BiasMode::None;
       } else if (op.opcode() == ir::Opcode::TensorAccMma) {
         region.operandsInWorkgroup =

@@ -20,6 +20,7 @@ struct TileRegion {
   bool inLoop = false;              // A product takes a tile that a loop carries.
   bool staged = false;  // An async.wait or barrier stands between two products of a block.
   bool biased = false;  // An epilogue has a bias.
+  bool narrow = false;  // The home has fewer bits than the tile, which is rounded once, at the end.
   bool operandsInWorkgroup = false;  // Every A and B is a ptr<workgroup>; false without products.
 };
 

@@ -219,6 +219,11 @@ class BlockRunner {
     uint64_t address;
     ir::Space space;
     MmaProblem begin;
+    // Where the home has fewer bits than the tile: the tile, row by row, and its uninitialised
+    // bits. `commit` rounds it into the home.
+    std::vector<uint8_t> wide, wideUninit;
+
+    bool narrow() const { return begin.desc.acc != begin.desc.result; }
   };
   void tensorOperation(Lanes lanes, const Inst& inst);
   // The value of registers that hold the tile.

@@ -74,7 +74,7 @@ class BlockRunner::TensorRun {
         if (good) epilogue(nullptr);
         return;
       case Opcode::TensorAccEpilogue:
-        if (const TileHome* home = good ? homeOf(slot(Slot::Tile)) : nullptr) epilogue(home);
+        if (TileHome* home = good ? homeOf(slot(Slot::Tile)) : nullptr) epilogue(home);
         return giveTile(slot(Slot::Tile).bits);
       case Opcode::TensorAccCommit:
         runner_.closeHome(runner_.operand(thread_, inst_, 0).bits);
@@ -415,7 +415,8 @@ class BlockRunner::TensorRun {
   }
 
   // All operands are there.
-  void compute(const MmaProblem& p) {
+  // `wide`: the tile that is C and D instead of its home.
+  void compute(const MmaProblem& p, TileHome* wide = nullptr) {
     using Wide = unsigned __int128;
     if (!outputIsApart(p) || !spend(Wide{p.rows() * p.cols()} * (Wide{p.k} + 1))) return;
     const auto locks = lockMemory();
@@ -424,10 +425,11 @@ class BlockRunner::TensorRun {
     MmaInputs in;
     in.a = input(Slot::A);
     in.b = input(Slot::B);
-    in.c = input(Slot::C);
+    in.c = wide ? wideTile(*wide) : input(Slot::C);
     in.metadata = input(Slot::Metadata);
     in.scaleA = input(Slot::ScaleA);
     in.scaleB = input(Slot::ScaleB);
+    if (wide) return multiply(onWide(p, *wide), in, wideTile(*wide));
     multiply(p, in, output(Slot::D));
     rememberUninit(Slot::D);
   }
@@ -437,7 +439,7 @@ class BlockRunner::TensorRun {
   void giveTile(uint64_t tile) {
     for (Thread* lane : lanes_) setResult(*lane, inst_, {tile, 0});
   }
-  const TileHome* homeOf(Reg tile) {
+  TileHome* homeOf(Reg tile) {
     runner_.actingTile_ = tile.bits;
     if (tile.bits == 0 || tile.bits > runner_.tiles_.size()) return nullptr;
     return &runner_.tiles_[tile.bits - 1];
@@ -449,8 +451,9 @@ class BlockRunner::TensorRun {
     p.k = 0;
     multiplication(p);
     if (!side(Slot::D)) return 0;
-    const TileHome home{slot(Slot::D).bits, op_.slot(Slot::D)->type().space(), p};
+    const TileHome home{slot(Slot::D).bits, op_.slot(Slot::D)->type().space(), p, {}, {}};
     const uint64_t tile = runner_.internTile(inst_, home);
+    if (TileHome* made = homeOf({tile, 0}); made && made->narrow()) widen(*made);
     runner_.closeHome(tile);
     if (runner_.openHomes_.size() < kMaxOpenHomes) {
       runner_.openHomes_.push_back({tile, &inst_, home.address, side(Slot::D)->ranges});
@@ -458,26 +461,48 @@ class BlockRunner::TensorRun {
     return tile;
   }
 
+  // ---- Tiles that are rounded into their home in the end ----
+
+  TensorOutput wideTile(TileHome& home) const {
+    return {home.wide,
+            launch_.checks(FaultKind::Init) ? std::span(home.wideUninit) : std::span<uint8_t>()};
+  }
+  // A problem on the wide tile.
+  static MmaProblem onWide(MmaProblem p, const TileHome& home) {
+    p.desc.result = home.begin.desc.acc;
+    p.desc.cLayout = p.desc.dLayout = ir::Layout::Row;
+    p.ldc = p.ldd = home.begin.desc.n;
+    return p;
+  }
+  void widen(TileHome& home) {
+    const auto locks = lockMemory();
+    widenTile(home.begin, output(Slot::D), wideTile(home));
+  }
+
   void accumulate() {
-    const TileHome* home = homeOf(slot(Slot::Tile));
+    TileHome* home = homeOf(slot(Slot::Tile));
     if (!home) return;
     MmaProblem p = problem();
     p.desc.cLayout = p.desc.dLayout = home->begin.desc.dLayout;
+    p.desc.result = home->begin.desc.result;
     p.ldc = p.ldd = home->begin.ldd;
     if (!leadingsAreGood(p) || !addMatrices(p)) return;
     if (!addMatrix(p, Slot::C, home->address, home->space) ||
         !addMatrix(p, Slot::D, home->address, home->space)) {
       return;
     }
-    compute(p);
+    compute(p, home->narrow() ? home : nullptr);
   }
 
   // The home counts as written once more: a target that keeps tiles in registers does it now.
   void commit() {
-    const TileHome* home = homeOf(runner_.operand(thread_, inst_, 0));
+    TileHome* home = homeOf(runner_.operand(thread_, inst_, 0));
     if (!home || !addMatrix(home->begin, Slot::D, home->address, home->space)) return;
     const auto locks = lockMemory();
     recordAccesses();
+    if (!home->narrow()) return;
+    roundTile(home->begin, wideTile(*home), output(Slot::D));
+    rememberUninit(Slot::D);
   }
 
   // ---- Epilogue ----
@@ -488,7 +513,7 @@ class BlockRunner::TensorRun {
   }
 
   // `home`: of the tile; nullptr for tensor.epilogue.
-  void epilogue(const TileHome* home) {
+  void epilogue(TileHome* home) {
     EpilogueProblem p;
     p.desc = op_.epilogueDesc();
     if (home) p.desc.layout = home->begin.desc.dLayout;
@@ -518,10 +543,19 @@ class BlockRunner::TensorRun {
       return;
     }
     // D is read and written: the write stands for both.
-    if (!addSide(Slot::D, address, space, true, align, touch(Slot::D))) return;
+    const bool narrow = home && home->narrow();
+    if (!(narrow ? addMatrix(home->begin, Slot::D, address, space)
+                 : addSide(Slot::D, address, space, true, align, touch(Slot::D)))) {
+      return;
+    }
     if (!isDisjoint(Slot::Bias) || !spend(uint64_t{p.desc.m} * p.desc.n)) return;
     const auto locks = lockMemory();
     recordAccesses();
+    if (narrow) {
+      p.desc.layout = ir::Layout::Row;
+      p.ldd = p.desc.n;
+      return applyEpilogue(p, input(Slot::Bias), wideTile(*home));
+    }
     // Without the init check, nothing that is read counts as uninitialised.
     if (!launch_.checks(FaultKind::Init)) forgetUninit(Slot::D);
     applyEpilogue(p, input(Slot::Bias), output(Slot::D));
@@ -607,8 +641,12 @@ bool BlockRunner::meetsOpenHome(const Thread& thread, const Inst& inst, const Ac
 // Equal homes of an operation have the same number, so that a loop needs no more tiles than places.
 uint64_t BlockRunner::internTile(const Inst& begin, const TileHome& home) {
   auto [at, isNew] = tileNumbers_.try_emplace({begin.id, home.address, home.begin.ldd}, 0);
-  if (isNew && launch_.budget.take(2 * sizeof(TileHome))) {
+  const ir::MmaDesc& d = home.begin.desc;
+  const size_t wide = home.narrow() ? size_t{d.m} * d.n * elementInfo(d.acc).bytes : 0;
+  if (isNew && launch_.budget.take(2 * sizeof(TileHome) + 2 * wide)) {
     tiles_.push_back(home);
+    tiles_.back().wide.resize(wide);
+    tiles_.back().wideUninit.resize(wide);
     at->second = tiles_.size();
   }
   return at->second;

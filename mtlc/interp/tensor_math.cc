@@ -475,6 +475,33 @@ void multiply(const MmaProblem& p, const MmaInputs& in, const TensorOutput& d) {
   }
 }
 
+namespace {
+
+void convertTile(const MmaProblem& p, const Matrix& from, ElementFormat fromFormat,
+                 const TensorInput& in, const Matrix& to, ElementFormat toFormat,
+                 const TensorOutput& out) {
+  const FloatFormat source = elementInfo(fromFormat).format, goal = elementInfo(toFormat).format;
+  for (uint64_t r = 0; r < p.desc.m; ++r) {
+    for (uint64_t c = 0; c < p.desc.n; ++c) {
+      const Element x = readElement(in, from, r, c);
+      writeElement(out, to, r, c, {encodeFloat(goal, decodeFloat(source, x.code)), x.uninit});
+    }
+  }
+}
+Matrix wideMatrix(const MmaProblem& p) {
+  return Matrix::of(p.desc.acc, Packing::Logical, Layout::Row, false, p.desc.n);
+}
+
+}  // namespace
+
+void widenTile(const MmaProblem& p, const TensorInput& home, const TensorOutput& wide) {
+  convertTile(p, matrixD(p), p.desc.result, home, wideMatrix(p), p.desc.acc, wide);
+}
+
+void roundTile(const MmaProblem& p, const TensorInput& wide, const TensorOutput& home) {
+  convertTile(p, wideMatrix(p), p.desc.acc, wide, matrixD(p), p.desc.result, home);
+}
+
 // ---- Epilogue ----
 
 uint64_t EpilogueProblem::leastLeading(Slot slot) const {

@@ -90,6 +90,11 @@ void multiply(const MmaProblem& p, const MmaInputs& in, const TensorOutput& d);
 // D = C on the region, bit for bit.
 void copyAccumulator(const MmaProblem& p, const TensorInput& c, const TensorOutput& d);
 
+// A tile that is kept row by row in the accumulator's format, from and to its home, the problem's
+// D.
+void widenTile(const MmaProblem& p, const TensorInput& home, const TensorOutput& wide);
+void roundTile(const MmaProblem& p, const TensorInput& wide, const TensorOutput& home);
+
 // ---- tensor.epilogue ----
 
 struct EpilogueProblem {

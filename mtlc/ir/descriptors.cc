@@ -165,6 +165,7 @@ MmaDesc normalizedFor(MmaUse use, const MmaDesc& d) {
     out.ldd = d.ldd;
     out.scope = d.scope;
   } else if (use == MmaUse::AccMma) {
+    out.result = d.acc;
     out.cLayout = out.dLayout = Layout::Row;
     out.ldc = out.ldd = 0;
   }
@@ -218,6 +219,12 @@ bool pairAllowed(const ElementInfo& a, const ElementInfo& b) {
   return a.name == b.name && a.name != "f32";
 }
 
+// Sums that are stored in fewer bits than they are kept in.
+bool isNarrowResult(ElementFormat acc, ElementFormat result) {
+  return acc == ElementFormat::F32 &&
+         (result == ElementFormat::F16 || result == ElementFormat::BF16);
+}
+
 void checkFormats(const MmaDesc& d, Problems& out) {
   const ElementInfo& a = elementInfo(d.a);
   const ElementInfo& b = elementInfo(d.b);
@@ -248,7 +255,7 @@ void checkFormats(const MmaDesc& d, Problems& out) {
     }
   } else if (d.acc != E::F32) {
     wrong("acc", d.acc, d.a == E::F16 ? "f16 or f32" : "f32");
-  } else if (d.result != E::F32 && d.result != E::F16 && d.result != E::BF16) {
+  } else if (d.result != d.acc && !isNarrowResult(d.acc, d.result)) {
     out.push_back({"result", StrFormat("an f32 accumulator is stored as f32, f16 or bf16, not %s",
                                        nameOf(d.result))});
   }
@@ -352,10 +359,16 @@ void checkDescriptor(const MmaDesc& d, MmaUse use, SlotSet slots, Problems& out)
     checkScale("a", d.aScale, d.aScaleFormat, d.a, out);
     checkScale("b", d.bScale, d.bScaleFormat, d.b, out);
   }
-  if ((use == MmaUse::AccBegin || use == MmaUse::AccMma) && d.acc != d.result) {
-    out.push_back({"result", StrFormat("a tile keeps its accumulator's format %s between steps, so "
-                                       "the home has it too, not %s",
+  if (use == MmaUse::AccMma && d.acc != d.result) {
+    out.push_back({"result", StrFormat("a tile keeps its accumulator's format %s between steps, "
+                                       "not %s; tensor.acc.begin says what its home has",
                                        nameOf(d.acc), nameOf(d.result))});
+  }
+  if (use == MmaUse::AccBegin && d.acc != d.result && !isNarrowResult(d.acc, d.result)) {
+    out.push_back(
+        {"result",
+         StrFormat("the home of a tile of %s has that format%s, not %s", nameOf(d.acc),
+                   d.acc == ElementFormat::F32 ? ", f16 or bf16" : "", nameOf(d.result))});
   }
 
   SlotSet required, allowed;

@@ -145,8 +145,10 @@ TEST(MmaDescriptor, EveryReason) {
        [](MmaDesc& d, SlotSet& s) {
          d.aScale = ScaleMode::Tensor, d.aScaleFormat = E::F16, s.add(Slot::ScaleA);
        }},
-      {"result", "a tile keeps its accumulator's format f32",
-       [](MmaDesc& d, SlotSet&) { d.result = E::F16; }, MmaUse::AccBegin},
+      {"result", "the home of a tile of f32 has that format, f16 or bf16, not i32",
+       [](MmaDesc& d, SlotSet&) { d.result = E::I32; }, MmaUse::AccBegin},
+      {"result", "the home of a tile of f16 has that format, not f32",
+       [](MmaDesc& d, SlotSet&) { d.acc = E::F16; }, MmaUse::AccBegin},
       {"result", "a tile keeps its accumulator's format f32",
        [](MmaDesc& d, SlotSet&) { d.result = E::F16; }, MmaUse::AccMma},
       {"a", "missing", [](MmaDesc&, SlotSet& s) { s = s - SlotSet{Slot::A}; }},

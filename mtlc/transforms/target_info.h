@@ -22,7 +22,8 @@ struct TensorForm {
   // Accumulators of forms with different numbers lie in registers in different ways: all operations
   // on one tile need the same.
   uint32_t accumulatorLayout = 0;
-  // The target knows where each element lies, so that epilogues with a bias stay in registers.
+  // The target knows where each element lies, so that epilogues with a bias stay in registers and
+  // tiles may be stored in fewer bits than they are kept in.
   bool coordinatesKnown = false;
 
   friend bool operator==(const TensorForm&, const TensorForm&) = default;
@@ -32,6 +33,7 @@ struct TensorForm {
 struct TensorUse {
   bool operandsInWorkgroup = false;  // All A and B lie in workgroup memory.
   bool biased = false;               // An epilogue of the tile has a bias.
+  bool narrow = false;               // C and D have another format than the accumulator.
 };
 
 // Implemented by each code generator (mtlc/codegen). Answers are constant for the life of the

@@ -104,32 +104,47 @@ class Legalizer {
   }
 
  private:
-  // What the target has for a product. A tile has one format, so one that is stored in another than
-  // it is accumulated in has no form.
-  std::optional<TensorForm> formOf(const Operation& op, TensorUse use) const {
-    ir::MmaDesc desc = op.mmaDesc();
-    if (desc.acc != desc.result) return std::nullopt;
+  // What the target has for a product.
+  std::optional<TensorForm> formOf(ir::MmaDesc desc, TensorUse use) const {
     desc.scope = ir::Scope::Subgroup;  // The subgroups of a workgroup share out tiles.
     std::optional<TensorForm> form = target_.tensorForm(desc, use);
     if (form && (form->m == 0 || form->n == 0 || form->k == 0)) form.reset();
+    if (form && use.narrow && !form->coordinatesKnown) form.reset();
     return form;
   }
   static TensorUse useOf(const Operation& op) {
     auto inWorkgroup = [&](Slot slot) {
       return op.slot(slot)->type().space() == ir::Space::Workgroup;
     };
-    return {inWorkgroup(Slot::A) && inWorkgroup(Slot::B), false};
+    const ir::MmaDesc& desc = op.mmaDesc();
+    return {inWorkgroup(Slot::A) && inWorkgroup(Slot::B), false, desc.acc != desc.result};
   }
 
   bool allAllowed(ir::Function& f) {
-    if (options_.replay) return true;
     bool ok = true;
+    if (hasNarrowHome(f)) {
+      const analysis::TileRegions regions(f);
+      for (const analysis::TileRegion& region : regions.regions()) {
+        uint32_t peak = 0;
+        const std::string why = region.narrow ? obstacle(region, &peak) : std::string();
+        if (why.empty()) continue;
+        const ir::MmaDesc& home = narrowBegin(region)->mmaDesc();
+        diags_.report(DiagId::TensorNarrowHome, narrowBegin(region)->loc(),
+                      {elementInfo(home.acc).name, elementInfo(home.result).name, why});
+        ok = false;
+      }
+    }
+    if (options_.replay) return ok;
     for (ir::Block& block : f.blocks()) {
       for (Operation& op : block.ops()) {
-        if (!isProduct(op) || formOf(op, useOf(op))) continue;
+        if (!isProduct(op) || formOf(op.mmaDesc(), useOf(op))) continue;
         const ir::MmaDesc& desc = op.mmaDesc();
         std::string needs = target_.tensorNeeds(desc);
-        if (desc.acc != desc.result) needs = "result=" + std::string(elementInfo(desc.acc).name);
+        ir::MmaDesc wide = desc;
+        wide.result = desc.acc;
+        if (desc.acc != desc.result && formOf(wide, {useOf(op).operandsInWorkgroup})) {
+          needs = "result=" + std::string(elementInfo(desc.acc).name);
+        }
         diags_.report(DiagId::TensorNoForm, op.loc(),
                       {op.info().mnemonic, describe(desc), target_.name(),
                        needs.empty() ? "" : needs + ", or "});
@@ -137,6 +152,22 @@ class Legalizer {
       }
     }
     return ok;
+  }
+
+  static bool hasNarrowHome(ir::Function& f) {
+    for (ir::Block& block : f.blocks()) {
+      for (Operation& op : block.ops()) {
+        if (op.opcode() == Opcode::TensorAccBegin && op.mmaDesc().acc != op.mmaDesc().result) {
+          return true;
+        }
+      }
+    }
+    return false;
+  }
+  static const Operation* narrowBegin(const analysis::TileRegion& region) {
+    return *std::find_if(region.ops.begin(), region.ops.end(), [](const Operation* op) {
+      return op->opcode() == Opcode::TensorAccBegin && op->mmaDesc().acc != op->mmaDesc().result;
+    });
   }
 
   void legalize(ir::Function& f) {
@@ -200,7 +231,7 @@ class Legalizer {
       const ir::MmaDesc& desc = op->mmaDesc();
       if (desc.scope != ir::Scope::Subgroup) return "it belongs to a workgroup";
       const std::optional<TensorForm> form =
-          formOf(*op, {region.operandsInWorkgroup, region.biased});
+          formOf(desc, {region.operandsInWorkgroup, region.biased, region.narrow});
       if (!form) return "no form for " + describe(desc);
       if (region.biased && !form->coordinatesKnown) {
         return "a bias needs a form whose elements have known places";
@@ -259,7 +290,7 @@ class Legalizer {
     d.budget = budget_;
     std::optional<NativePlan> plan;
     const bool isMatmul = op.opcode() == Opcode::TensorMatmul;
-    if (const std::optional<TensorForm> form = formOf(op, useOf(op))) {
+    if (const std::optional<TensorForm> form = formOf(op.mmaDesc(), useOf(op))) {
       plan = planNative(p.desc, isMatmul, *form, budget_, &d.why);
       d.tuplePeak = plan ? plan->peak : tuplePeak(*form, 1);
     } else {

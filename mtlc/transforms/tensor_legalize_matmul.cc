@@ -76,6 +76,9 @@ ir::MmaDesc tileDesc(const ir::MmaDesc& desc, uint32_t m, uint32_t n, uint32_t k
   return d;
 }
 
+// Scalar code cannot continue a sum that has been rounded.
+bool isNarrow(const ir::MmaDesc& desc) { return desc.acc != desc.result; }
+
 }  // namespace
 
 uint32_t tuplePeak(const TensorForm& form, uint32_t accumulators) {
@@ -118,6 +121,10 @@ std::optional<NativePlan> planNative(const ir::MmaDesc& desc, bool isMatmul, con
     plan.k = static_cast<uint32_t>(aligned);
     while (!isMatmul && 2 * plan.k <= kMaxSteps / 2 * form.k && desc.k % (2 * plan.k) == 0) {
       plan.k *= 2;
+    }
+    if (!isMatmul && isNarrow(desc) && desc.k % plan.k != 0) {
+      return refuse(absl::StrFormat(
+          "%d terms are not whole steps of %d, and the sum is rounded once", desc.k, plan.k));
     }
   }
 
@@ -185,6 +192,9 @@ class Native {
     std::vector<Value*> conditions;
     const Index step = Emitter::constant(plan_.k);
     conditions.push_back(plan_.once ? e_.equal(p_.k, step) : notLess(p_.k, step));
+    if (!plan_.once && isNarrow(p_.desc)) {
+      conditions.push_back(e_.equal(e_.rem(p_.k, step), Emitter::constant(0)));
+    }
     if (p_.desc.m == plan_.m) conditions.push_back(e_.equal(p_.rows, Emitter::constant(plan_.m)));
     if (p_.desc.n == plan_.n) conditions.push_back(e_.equal(p_.cols, Emitter::constant(plan_.n)));
     conditions.push_back(isZero(misalignment(), kAlignBits / 8 - 1));

@@ -112,7 +112,10 @@ TileHomes::TileHomes(const ir::Function& function) {
   const analysis::Tiles tiles(function);
   auto add = [&](const Value* v) {
     if (!v || !v->type().isTile()) return;
-    if (const Operation* begin = tiles.home(v)) homes_.emplace(v, outputOf(*begin));
+    const Operation* begin = tiles.home(v);
+    // Another operation on a narrow home would take the rounded sum, one on the tile does not.
+    if (begin == nullptr || begin->mmaDesc().acc != begin->mmaDesc().result) return;
+    homes_.emplace(v, outputOf(*begin));
   };
   for (ir::Block& block : function.blocks()) {
     for (const Value* arg : block.args()) add(arg);

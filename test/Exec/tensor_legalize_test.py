@@ -14,12 +14,14 @@ REPLAY = "tensor-legalize"
 SIZES = (1, 7, 8, 15, 16, 17, 31, 33, 64)
 
 
-def native(m: int, n: int, k: int, budget: int = 64, acc: int = 4, a: int = 4, b: int = 2) -> str:
-    form = f"form-m={m},form-n={n},form-k={k},acc-registers={acc},a-registers={a},b-registers={b}"
+def native(m: int, n: int, k: int, budget: int = 64, acc: int = 4, a: int = 4, b: int = 2, *, places: bool = True) -> str:
+    form = f"form-m={m},form-n={n},form-k={k},acc-registers={acc},a-registers={a},b-registers={b},coordinates={int(places)}"
     return f"tensor-legalize{{{form},budget={budget}}}"
 
 
-NATIVES = (native(16, 8, 16), native(8, 8, 4, budget=14), native(16, 16, 16, acc=8, a=8, b=8), native(8, 32, 32, budget=20))
+NATIVES = (
+    native(16, 8, 16), native(8, 8, 4, budget=14), native(16, 16, 16, acc=8, a=8, b=8, places=False), native(8, 32, 32, budget=20),
+)  # fmt: skip
 
 
 class Legalized(mtlc_exec.TestCase):
@@ -234,6 +236,24 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %d: ptr<global>, %n
                 p = varied(rng, 32, 64, 256, pair, transpose_b=False, overflow="wrap", **more)
                 for matmul in (True, False):
                     self.batch([p], 30, matmul=matmul, passes=NATIVES[0], block=block, options=("--max-steps=2500",))
+
+    def test_narrow_results_are_rounded_once(self) -> None:
+        """Natively where no terms are left over; there few steps do."""
+        rng = np.random.default_rng(31)
+        floats = [p for p in PAIRS if p[2] == "f32"]
+        for first, result, (scope, block) in zip((0, 1), ("f16", "bf16"), (("subgroup", 32), ("workgroup", 64))):
+            more = {"result": result, "pads": (0,) * 4, "skew": 0, "region": (32, 64), "scope": scope}
+            for pair in floats[first::9]:
+                more |= {"layouts": ("row", "col", *LAYOUTS[rng.integers(0, 16)][2:])}
+                p = varied(rng, 32, 64, 256, pair, transpose_a=False, transpose_b=False, **more)
+                for matmul in (True, False):
+                    self.batch([p], 31, matmul=matmul, passes=NATIVES[0], block=block, options=("--max-steps=2500",))
+            for k, passes in zip((31, 64, 71, 80), NATIVES):
+                products = [varied(rng, 40, 64, k, pair, **more, transpose_a=False) for pair in floats[first::6]]
+                self.batch(products, 31, matmul=True, passes=passes, block=block)
+                whole = {**more, "layouts": ("row", "col", "row", "col"), "transpose_b": False}
+                products = [varied(rng, 32, 32, k, pair, **whole, transpose_a=False) for pair in floats[first::6]]
+                self.batch(products, 31, matmul=k % 16 != 0, passes=passes, block=block)
 
     def test_native_shapes(self) -> None:
         rng = np.random.default_rng(20)

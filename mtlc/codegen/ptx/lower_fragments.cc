@@ -55,6 +55,27 @@ Opnd TensorLowering::pack16(Opnd low, Opnd high) {
   return word;
 }
 
+std::array<Opnd, 2> TensorLowering::unpack16(Opnd word) {
+  const std::array<Opnd, 2> halves{f_.newReg(RegClass::B16), f_.newReg(RegClass::B16)};
+  f_.appendGrouped("mov.b32", {FunctionLowering::result(FunctionLowering::vector(halves)),
+                               FunctionLowering::plain(word)});
+  return halves;
+}
+
+Opnd TensorLowering::roundPair(ElementFormat format, Opnd low, Opnd high) {
+  const bool bf16 = format == ElementFormat::BF16;
+  if (!f_.profile_.has(PtxFeature::Bf16FromF32)) {  // Of pairs of f16 as well.
+    const ir::Type type = bf16 ? ir::kBF16 : ir::kF16;
+    return pack16(f_.f32ToHalf(type, low, false), f_.f32ToHalf(type, high, false));
+  }
+  Opnd word = f_.newReg(RegClass::B32);
+  f_.appendGrouped(bf16 ? "cvt.rn.bf16x2.f32" : "cvt.rn.f16x2.f32",
+                   {FunctionLowering::result(FunctionLowering::plain(word)),
+                    FunctionLowering::plain(high), FunctionLowering::plain(low)})
+      .type = PtxType::F32;
+  return word;
+}
+
 Opnd TensorLowering::packBytes(const Opnd* bytes) {
   Opnd low = b32(MachineOp::Prmt, {bytes[0], bytes[1], imm(0x0040)});
   Opnd high = b32(MachineOp::Prmt, {bytes[2], bytes[3], imm(0x0040)});

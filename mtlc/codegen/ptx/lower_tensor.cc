@@ -45,7 +45,7 @@ bool TensorLowering::prepare(ir::Function& function, DiagnosticEngine& diags) {
   bool good = true;
   for (const analysis::TileRegion& region : regions_->regions()) {
     Region& info = info_.emplace_back();
-    info.use = {region.operandsInWorkgroup, region.biased};
+    info.use = {region.operandsInWorkgroup, region.biased, region.narrow};
     const TensorFormRow* form = nullptr;
     const Operation* bad = nullptr;
     const Value* tile = nullptr;
@@ -67,7 +67,8 @@ bool TensorLowering::prepare(ir::Function& function, DiagnosticEngine& diags) {
       tile = op->result() != nullptr ? op->result() : op->operand(0);
     }
     const ir::Type type = tile->type();
-    info.format = type.tileFormat();
+    info.format = info.stored = type.tileFormat();
+    if (const Operation* home = tiles_->home(tile)) info.stored = home->mmaDesc().result;
     if (form != nullptr) {
       info.layout = form->accLayout;
       info.wmma = form->api == TensorApi::Wmma;
@@ -80,7 +81,7 @@ bool TensorLowering::prepare(ir::Function& function, DiagnosticEngine& diags) {
       info.m = info.layout == AccLayout::M16N8 ? 16 : 8;
       info.n = 8;
     }
-    if (info.wmma && region.biased) bad = region.ops.front();
+    if (info.wmma && (region.biased || info.narrow())) bad = region.ops.front();
     if (bad != nullptr) {
       diags.report(DiagId::PtxNoLowering, bad->loc(), {bad->info().mnemonic});
       good = false;
@@ -114,8 +115,9 @@ bool TensorLowering::storesMatrices(const Operation& commit) const {
   const Value* tile = commit.operand(0);
   const Region& region = regionOf(tile);
   const Value* to = matchAddress(tiles_->home(tile)->slot(Slot::D)).base;
-  return !region.wmma && region.format == ElementFormat::F16 && region.registers == 2 &&
-         to->type().space() == ir::Space::Workgroup && f_.profile_.has(PtxFeature::Stmatrix);
+  return !region.wmma && region.layout == AccLayout::M16N8 &&
+         elementInfo(region.stored).bytes == 2 && to->type().space() == ir::Space::Workgroup &&
+         f_.profile_.has(PtxFeature::Stmatrix);
 }
 
 void TensorLowering::computeLanes() {
@@ -453,15 +455,8 @@ void TensorLowering::storeAccumulators(const Region& region, const Matrix& d, La
             storeVector(d, p, region.cls, parts.subspan(next, 2));
           }
         } else {
-          Opnd pair[2];
-          if (half) {
-            for (Opnd& o : pair) o = f_.newReg(RegClass::B16);
-            f_.appendGrouped("mov.b32", {FunctionLowering::result(FunctionLowering::vector(pair)),
-                                         FunctionLowering::plain(parts[next])});
-          } else {
-            pair[0] = parts[next];
-            pair[1] = parts[next + 1];
-          }
+          const std::array<Opnd, 2> pair =
+              half ? unpack16(parts[next]) : std::array{parts[next], parts[next + 1]};
           const PtxType type = moveType(half ? RegClass::B16 : region.cls);
           for (uint32_t k = 0; k < 2; ++k) {
             storeScalar(d, at(v, col + k, r * size), type, pair[k]);
@@ -508,11 +503,29 @@ void TensorLowering::storeMatrices(const Region& region, const Matrix& d, Layout
   }
 }
 
+TensorLowering::Region TensorLowering::packed(const Region& region) {
+  Region out = region;
+  out.format = ElementFormat::F16;  // Or any other of 16 bits.
+  out.registers /= 2;
+  out.cls = RegClass::B32;
+  return out;
+}
+
 void TensorLowering::lowerBegin(Operation& op) {
   const ir::MmaDesc& d = op.mmaDesc();
-  Matrix c = matrix(op.slot(Slot::C), elementInfo(d.acc).bytes * 8u, d.ldc, op.slot(Slot::Ldc));
+  const Region& region = regionOf(op.result());
+  Matrix c = matrix(op.slot(Slot::C), elementInfo(d.result).bytes * 8u, d.ldc, op.slot(Slot::Ldc));
   std::vector<Opnd> parts;
-  loadAccumulators(regionOf(op.result()), c, d.cLayout, parts);
+  if (!region.narrow()) {
+    loadAccumulators(region, c, d.cLayout, parts);
+    return define(op.result(), parts);
+  }
+  std::vector<Opnd> pairs;
+  loadAccumulators(packed(region), c, d.cLayout, pairs);
+  const ir::Type type = region.stored == ElementFormat::BF16 ? ir::kBF16 : ir::kF16;
+  for (Opnd pair : pairs) {
+    for (Opnd half : unpack16(pair)) parts.push_back(f_.halfRegToF32(type, half));
+  }
   define(op.result(), parts);
 }
 
@@ -521,12 +534,21 @@ void TensorLowering::lowerCommit(Operation& op) {
   const Operation& home = *tiles_->home(tile);
   const ir::MmaDesc& d = home.mmaDesc();
   Matrix to =
-      matrix(home.slot(Slot::D), elementInfo(d.acc).bytes * 8u, d.ldd, home.slot(Slot::Ldd));
-  const std::span<const Opnd> all = parts(tile);
+      matrix(home.slot(Slot::D), elementInfo(d.result).bytes * 8u, d.ldd, home.slot(Slot::Ldd));
+  std::span<const Opnd> all = parts(tile);
+  const bool narrow = regionOf(tile).narrow();
+  const Region region = narrow ? packed(regionOf(tile)) : regionOf(tile);
+  std::vector<Opnd> pairs;
+  if (narrow) {
+    for (size_t i = 0; i < all.size(); i += 2) {
+      pairs.push_back(roundPair(region.stored, all[i], all[i + 1]));
+    }
+    all = pairs;
+  }
   if (storesMatrices(op)) {
-    storeMatrices(regionOf(tile), to, d.dLayout, all);
+    storeMatrices(region, to, d.dLayout, all);
   } else {
-    storeAccumulators(regionOf(tile), to, d.dLayout, all);
+    storeAccumulators(region, to, d.dLayout, all);
   }
 }
 
@@ -709,10 +731,7 @@ void TensorLowering::lowerEpilogue(Operation& op) {
           results.push_back(apply(x, row, col));
           continue;
         }
-        Opnd pair[2];
-        for (Opnd& o : pair) o = f_.newReg(RegClass::B16);
-        f_.appendGrouped("mov.b32", {FunctionLowering::result(FunctionLowering::vector(pair)),
-                                     FunctionLowering::plain(x)});
+        std::array<Opnd, 2> pair = unpack16(x);
         for (uint32_t k = 0; k < 2; ++k) {
           const auto [row, col] = place(2 * r + k);
           Opnd value = apply(f_.halfRegToF32(ir::kF16, pair[k]), row, col);

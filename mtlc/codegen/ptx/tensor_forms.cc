@@ -106,7 +106,9 @@ bool cornersFit(const TensorFormRow& row, const MmaDesc& d, bool aAlongK, bool b
 }
 
 bool accepts(const TensorFormRow& row, const MmaDesc& d) {
-  if (d.scope != ir::Scope::Subgroup || d.acc != row.acc || d.result != row.acc) return false;
+  if (d.scope != ir::Scope::Subgroup || d.acc != row.acc) return false;
+  // Nobody knows the places of what wmma would store in other registers.
+  if (d.result != row.acc && row.api == TensorApi::Wmma) return false;
   const bool sparse = d.sparsity != ir::Sparsity::Dense;
   if (sparse != (row.api == TensorApi::Sparse)) return false;
   if (sparse && d.sparsity != ir::Sparsity::S2to4) return false;
@@ -138,12 +140,13 @@ std::string TensorFormRow::shape() const {
 
 const TensorFormRow* findTensorForm(const PtxProfile& profile, const MmaDesc& desc,
                                     const TensorUse& use) {
-  const bool preferMma = use.operandsInWorkgroup || use.biased;
+  const bool preferMma = use.operandsInWorkgroup || use.biased || use.narrow;
   // The better ones first: that divide the product, that are not larger, of the preferred kind.
   const TensorFormRow* best = nullptr;
   int bestRank = 0;
   for (const TensorFormRow& row : kForms) {
     if (!profile.has(row.feature) || !accepts(row, desc)) continue;
+    if (use.narrow && row.api == TensorApi::Wmma) continue;
     const bool small = row.m <= desc.m && row.n <= desc.n && row.k <= desc.k;
     const bool preferred = (row.api == TensorApi::Wmma) != preferMma;
     const int rank = 1 + (divides(row, desc) ? 4 : 0) + (small ? 2 : 0) + (preferred ? 1 : 0);

@@ -2,8 +2,8 @@
 //
 // wmma is the choice where it exists and A and B come from global memory: its loads take any layout
 // of both, and nothing depends on the places of elements. mma is the choice where those places
-// matter (an epilogue with a bias), where ldmatrix can load (operands in workgroup memory), and for
-// what wmma does not have.
+// matter (an epilogue with a bias, a result of fewer bits than the accumulator), where ldmatrix can
+// load (operands in workgroup memory), and for what wmma does not have.
 
 #ifndef MTLC_CODEGEN_PTX_TENSOR_FORMS_H_
 #define MTLC_CODEGEN_PTX_TENSOR_FORMS_H_

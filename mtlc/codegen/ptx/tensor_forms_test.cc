@@ -46,14 +46,20 @@ TEST(TensorForms, WmmaFromGlobalMemory) {
 
 TEST(TensorForms, MmaWherePlacesMatter) {
   const MmaDesc d = product(16, 16, 16, kF16, kAcc32);
-  for (const TensorUse use : {TensorUse{true, false}, TensorUse{false, true}}) {
+  for (const TensorUse use : {TensorUse{.operandsInWorkgroup = true}, TensorUse{.biased = true},
+                              TensorUse{.narrow = true}}) {
     const std::optional<TensorForm> form = target("sm_80").tensorForm(d, use);
     ASSERT_TRUE(form);
     EXPECT_EQ(form->n, 8u);
     EXPECT_TRUE(form->coordinatesKnown);
   }
   // sm_70 has nothing but wmma.
-  EXPECT_FALSE(target("sm_70").tensorForm(d, {false, true})->coordinatesKnown);
+  EXPECT_FALSE(target("sm_70").tensorForm(d, {.biased = true})->coordinatesKnown);
+  EXPECT_FALSE(target("sm_70").tensorForm(d, {.narrow = true}));
+  MmaDesc narrow = d;
+  narrow.result = ElementFormat::BF16;
+  EXPECT_EQ(target("sm_80").tensorForm(narrow, {})->n, 8u);
+  EXPECT_FALSE(target("sm_70").tensorForm(narrow, {}));
 }
 
 TEST(TensorForms, AccumulatorsOfOneTileAgree) {

@@ -5,6 +5,7 @@
 #ifndef MTLC_CODEGEN_PTX_TENSOR_LOWERING_H_
 #define MTLC_CODEGEN_PTX_TENSOR_LOWERING_H_
 
+#include <array>
 #include <cstdint>
 #include <memory>
 #include <span>
@@ -51,6 +52,8 @@ class TensorLowering {
     bool wmma = false;
     std::string shape;  // Wmma: of loads and stores.
     ElementFormat format = ElementFormat::F32;
+    ElementFormat stored = ElementFormat::F32;  // Of the home.
+    bool narrow() const { return stored != format; }
     uint32_t m = 0, n = 0;        // Of one native accumulator.
     uint32_t rows = 0, cols = 0;  // Native accumulators in the tile.
     uint32_t registers = 0;       // Of one native accumulator.
@@ -99,6 +102,8 @@ class TensorLowering {
 
   // ---- Operations (lower_tensor.cc) ----
   const Region& regionOf(const ir::Value* tile) const;
+  // The same places with two stored elements in a register.
+  static Region packed(const Region& region);
   void lowerBegin(ir::Operation& op);
   void lowerMma(ir::Operation& op);
   void lowerEpilogue(ir::Operation& op);
@@ -169,6 +174,9 @@ class TensorLowering {
     return f_.emit(op, PtxType::U32, RegClass::B32, sources);
   }
   Opnd pack16(Opnd low, Opnd high);
+  std::array<Opnd, 2> unpack16(Opnd word);
+  // Two f32, rounded to f16 or bf16.
+  Opnd roundPair(ElementFormat format, Opnd low, Opnd high);
   Opnd packBytes(const Opnd* bytes);  // Four of them.
   Opnd packNibbles(Opnd low, Opnd high);
 

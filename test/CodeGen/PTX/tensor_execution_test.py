@@ -24,6 +24,14 @@ FAMILIES = [
 ]  # fmt: skip
 
 
+def halves(name: str, values: np.ndarray) -> np.ndarray:
+    """The codes of integers, f16 or bf16, rounded to nearest-even."""
+    if name == "f16":
+        return values.astype(np.float16).view(np.uint16)
+    bits = values.astype(np.float32).view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) >> 16).astype(np.uint16)
+
+
 class Tiles(mtlc_exec.TestCase):
     def batches(self, products: list, arch: str, *options: str, seed: int = 1, **how) -> None:
         rng = np.random.default_rng(seed)
@@ -492,6 +500,55 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %d: ptr<global>, %rounds: i32) {
         np.testing.assert_array_equal(result[d], want)
         self.assertIn("bar.warp.sync", ptx)
 
+    def test_tiles_of_more_bits_than_their_home(self) -> None:
+        """The tile keeps float32 through all steps, a loop and an epilogue among them, and is rounded once, into its home."""
+        rng = np.random.default_rng(91)
+        for (m, n), stored, layout, in_place, rounds in itertools.product(
+            ((16, 8), (32, 24)), ("f16", "bf16"), ("row", "col"), (False, True), (0, 1, 3)
+        ):
+            # Sums with halves that 16 bits cannot hold: rounding each step would lose them.
+            a, b = (rng.integers(-3, 4, (side, 16)).astype(np.float16) for side in (m, n))
+            c = rng.integers(-2, 3, (m, n)) * 512 if stored == "f16" else rng.integers(-2, 3, (m, n)) * 64
+            ld = (n if layout == "row" else m) + 8
+            text = f"""module "wide"
+kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %d: ptr<global>, %n: i32) {{
+^entry:
+  %zero = const 0 : i32
+  %one = const 1 : i32
+  %alpha = const 0.25 : f32
+  %t = tensor.acc.begin c=%c, d={"%c" if in_place else "%d"} {{m{m}n{n}, acc=f32, result={stored}, layout_c={layout}, layout_d={layout}, ldc={ld}, ldd={ld}}} : tile<{m}x{n}xf32>
+  jump ^head(%zero, %t)
+^head(%i: i32, %now: tile<{m}x{n}xf32>):
+  %more = cmp.slt %i, %n : i32
+  br %more, ^body, ^last
+^body:
+  %next = tensor.acc.mma tile=%now, a=%a, b=%b {{m{m}n{n}k16, a=f16, acc=f32}} : tile<{m}x{n}xf32>
+  %j = add %i, %one : i32
+  jump ^head(%j, %next)
+^last:
+  %quarter = tensor.acc.epilogue tile=%now, alpha=%alpha {{m{m}n{n}, element=f32}} : tile<{m}x{n}xf32>
+  %sum = tensor.acc.mma tile=%quarter, a=%a, b=%b {{m{m}n{n}k16, a=f16, acc=f32}} : tile<{m}x{n}xf32>
+  tensor.acc.commit %sum
+  ret
+}}
+"""
+            product_ = a.astype(np.float64) @ b.astype(np.float64).T
+            want = halves(stored, (c + rounds * product_) / 4 + product_)
+            place = (lambda x: x) if layout == "row" else np.transpose
+            memory = np.full((m if layout == "row" else n, ld), 0xFFFF, np.uint16)
+            memory[:, :-8] = place(halves(stored, c))
+            for arch in ("interp", "sm_75", "sm_80", "sm_90", "sm_121a"):
+                with self.subTest(m=m, n=n, stored=stored, layout=layout, in_place=in_place, rounds=rounds, arch=arch):
+                    c_, d_ = mtlc_exec.InOut(memory), mtlc_exec.InOut(np.full_like(memory, 0xFFFF))
+                    args = [a, b, c_, d_, np.int32(rounds)]
+                    if arch == "interp":
+                        done = self.launch(mtlc_exec.write_source("wide.mtir", text), "k", args, block=32, device="interp")
+                    else:
+                        done, _ = self.execute(text, arch, args, *(["--ptx-version=6.5"] if arch == "sm_75" else []))
+                    got = done[c_ if in_place else d_]
+                    np.testing.assert_array_equal(got[:, :-8], place(want))
+                    self.assertTrue((got[:, -8:] == 0xFFFF).all())
+
     @staticmethod
     def copied(words: int, target: str, source: str, to: str, origin: str, name: str) -> str:
         """All lanes copy that many words."""
@@ -504,25 +561,27 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %d: ptr<global>, %rounds: i32) {
         return text
 
     def test_halves_to_workgroup_memory(self) -> None:
-        """An accumulator of f16 goes to workgroup memory by stmatrix where the target has it, over what other lanes have read
+        """Results of 16 bits go to workgroup memory by stmatrix where the target has it, over what other lanes have read
         when D is C, and over padding nowhere."""
         shapes = [(16, 8, 16), (16, 16, 16), (16, 24, 8), (48, 24, 32), (32, 56, 16)]
         rng = np.random.default_rng(90)
-        for (m, n, k), layout, in_place, (arch, has) in itertools.product(
-            shapes, ("row", "col"), (False, True), (("sm_90", True), ("sm_121a", True), ("sm_89", False))
-        ):
+        formats = (("f16", "f16"), ("f32", "f16"), ("f32", "bf16"))
+        cases = itertools.product(shapes, ("row", "col"), (False, True), (("sm_90", True), ("sm_121a", True), ("sm_89", False)))
+        for i, ((m, n, k), layout, in_place, (arch, has)) in enumerate(cases):
+            acc, stored = formats[i % 3 if i % 4 and m * n < 1200 else 0]  # More float32 is beyond the budget.
             a, b = (rng.integers(-4, 5, (side, 16 + k)).astype(np.float16) for side in (m, n))
             lines, used = (m, n) if layout == "row" else (n, m)
             ld = used + 8 * int(rng.integers(0, 3))
-            c = np.full((lines, ld), np.nan, np.float16)
-            c[:, :used] = rng.integers(-9, 10, (lines, used))
+            c = np.full((lines, ld), 0xFFFF, np.uint16)
+            added = rng.integers(-9, 10, (lines, used))
+            c[:, :used] = halves(stored, added)
             bytes_ = -(-c.nbytes // 128) * 128
-            memory = np.full(bytes_ // 2, np.nan, np.float16)
+            memory = np.full(bytes_ // 2, 0xFFFF, np.uint16)
             memory[: c.size] = c.reshape(-1)
-            before = memory if in_place else np.arange(bytes_ // 2).astype(np.float16)
+            before = memory if in_place else np.arange(bytes_ // 2).astype(np.uint16)
             home = f"layout_c={layout}, layout_d={layout}, ldc={ld}, ldd={ld}"
-            tile = f"tile<{m}x{n}xf16>"
-            fields = f"a=f16, acc=f16, lda={16 + k}, ldb={16 + k}"
+            tile = f"tile<{m}x{n}x{acc}>"
+            fields = f"a=f16, acc={acc}, lda={16 + k}, ldb={16 + k}"
             text = f"""module "halves"
 kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %before: ptr<global>, %out: ptr<global>) {{
 ^entry:
@@ -534,7 +593,7 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %before: ptr<global
 {self.copied(-(-a.nbytes // 128) * 32, "%wa", "%a", "workgroup", "global", "a")}
 {self.copied(-(-b.nbytes // 128) * 32, "%wb", "%b", "workgroup", "global", "b")}
 {self.copied(bytes_ // 4, "%wd", "%before", "workgroup", "global", "c")}
-  %t = tensor.acc.begin c={"%wd" if in_place else "%c"}, d=%wd {{m{m}n{n}, acc=f16, {home}}} : {tile}
+  %t = tensor.acc.begin c={"%wd" if in_place else "%c"}, d=%wd {{m{m}n{n}, acc={acc}, result={stored}, {home}}} : {tile}
 """
             text += f"""  %u = tensor.acc.mma tile=%t, a=%wa, b=%wb {{m{m}n{n}k{k}, {fields}}} : {tile}
   tensor.acc.commit %u
@@ -542,15 +601,15 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %before: ptr<global
   ret
 }}
 """
-            with self.subTest(m=m, n=n, k=k, layout=layout, in_place=in_place, arch=arch):
-                out = mtlc_exec.Output(np.float16, bytes_ // 2)
+            with self.subTest(m=m, n=n, k=k, layout=layout, in_place=in_place, arch=arch, acc=acc, stored=stored):
+                out = mtlc_exec.Output(np.uint16, bytes_ // 2)
                 padded = [np.resize(x, -(-x.size // 64) * 64) for x in (a, b)]
                 result, ptx = self.execute(text, arch, [*padded, memory, before, out])
                 product_ = a[:, :k].astype(np.float32) @ b[:, :k].astype(np.float32).T
                 want = before.copy()
                 view = want[: c.size].reshape(lines, ld)
-                view[:, :used] = c[:, :used] + (product_ if layout == "row" else product_.T).astype(np.float16)
-                np.testing.assert_array_equal(result[out].view(np.uint16), want.view(np.uint16))
+                view[:, :used] = halves(stored, added + (product_ if layout == "row" else product_.T))
+                np.testing.assert_array_equal(result[out], want)
                 self.assertEqual("stmatrix" in ptx, has)
 
     def test_epilogues(self) -> None:

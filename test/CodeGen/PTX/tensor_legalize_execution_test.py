@@ -51,6 +51,21 @@ class Products(mtlc_exec.TestCase):
                 products.append(varied(rng, *shape, pair, **more))
             self.batch(products, arch, matmul=True)
 
+    def test_narrow_results(self) -> None:
+        """Sums of float32 stored as f16 or bf16: whole steps in registers, anything else as scalar code, always rounded once."""
+        floats = [p for p in PAIRS if p[2] == "f32"]
+        for i, (arch, result) in enumerate(itertools.product(("sm_80", "sm_89", "sm_90", "sm_120a"), ("f16", "bf16"))):
+            rng = np.random.default_rng(20 + i)
+            products = []
+            for j, pair in enumerate(floats[i % 4 :: 4] + [p for p in floats if p[0] in ("f16", "bf16", "tf32")]):
+                shape = [int(rng.choice(c)) for c in ((32, 40), (32, 40, 64), (32, 64, 71, 128))]
+                more = {"result": result, "region": ((32, 32), (16, 64), (16, 16), (16, 8))[j % 4], "skew": 0}
+                more |= {"pads": (0, 0, 0, 0), "layouts": ("row", "col", *LAYOUTS[(3 * i + j) % 16][2:])}
+                more |= {"transpose_a": False, "transpose_b": False, "scope": ("subgroup", "workgroup")[j % 5 == 4]}
+                products.append(varied(rng, *shape, pair, **more))
+            self.batch(products, arch, matmul=True)
+            self.batch([varied(rng, 32, 16, 64, pair, **more) for pair in floats[i % 7 :: 7]], arch, matmul=False)
+
     def test_workgroups(self) -> None:
         rng = np.random.default_rng(9)
         products = [varied(rng, 32, 32, 32, pair, scope="workgroup", skew=0) for pair in PAIRS[::3]]
