@@ -353,6 +353,8 @@ class Program(Kernel):
             self.plain() if self.depth > 2 else self.pick([self.plain, self.loop])()
         del self.locked[g], self.locked[w]
         self.here.append(Line("async_copy_wait(0)"))
+        if g.owner != "all":  # Until now the source was read, whatever has been ordered meanwhile.
+            self.touched.setdefault(g, set()).add(("async", "r"))
         self.barrier({"workgroup"})
         w.written = True
         self.matrices.append(w)
