@@ -91,10 +91,19 @@ struct Resolver {
   }
 
   // Whether the access stays within one variable; only the mem checker asks.
-  bool inVariable(Space space, uint64_t offset) {
+  bool inVariable(unsigned lane, Space space, uint64_t offset) {
     Block& b = *w.block;
     if (!b.launch->goOnAfterFault || space == Space::param) return true;
     const Program& p = *b.program;
+    if (p.usesAlloca && space == Space::local && offset >= w.stackTop(lane)) {
+      for (const StackPiece& piece : w.stackPieces[lane]) {
+        if (offset >= piece.offset && offset - piece.offset <= piece.bytes &&
+            piece.bytes - (offset - piece.offset) >= bytes) {
+          return true;
+        }
+      }
+      return false;
+    }
     Worker::Range& cached = w.worker->variableCache[b.launch->pcOf(in)];
     if (space == Space::shared && b.launch->config->dynamicShared != 0 &&
         offset >= p.dynamicSharedOffset) {
@@ -121,7 +130,7 @@ struct Resolver {
 
   bool inside(unsigned lane, Space space, uint64_t given, uint64_t offset, uint8_t* base,
               uint64_t size, LaneAccess& l) {
-    if (offset > size || size - offset < bytes || !inVariable(space, offset)) {
+    if (offset > size || size - offset < bytes || !inVariable(lane, space, offset)) {
       return fault(lane, MemFault::outOfBounds, space, given);
     }
     l.address[lane] = offset;

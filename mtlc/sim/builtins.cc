@@ -234,11 +234,38 @@ void allocate(Warp& w, const CallSite& site, unsigned lane) {
   }
 }
 
+// alloca(bytes, alignment): from the end of the lane's local memory, with a gap as variables have
+// it.
+bool takeStack(Warp& w, const Instr& in, const CallSite& site, unsigned lane) {
+  uint64_t bytes = argument(w, site.arguments[0], lane);
+  uint64_t align = argument(w, site.arguments[1], lane);
+  uint64_t top = w.stackTop(lane);
+  uint64_t used = uint64_t{w.frame->localBase} + w.frame->function->localBytes;
+  uint64_t need = kVariableGuardBytes + align;
+  if (bytes > top || top - bytes < used + need) {
+    reportFault(w, in, lane, DiagId::SimStackOverflow,
+                {w.frame->function->name, w.block->localStride});
+    return false;
+  }
+  auto offset = static_cast<uint32_t>((top - kVariableGuardBytes - bytes) / align * align);
+  w.stackPieces[lane].push_back({offset, static_cast<uint32_t>(bytes)});
+  std::memset(w.local(lane) + offset, 0xcd, bytes);
+  result(w, site, lane, offset);
+  return true;
+}
+
+// What was taken since the stack ended at `top` is given back.
+void restoreStack(Warp& w, unsigned lane, uint64_t top) {
+  std::vector<StackPiece>& pieces = w.stackPieces[lane];
+  size_t least = w.frame->pieces[lane];
+  while (pieces.size() > least && pieces.back().offset < top) pieces.pop_back();
+}
+
 }  // namespace
 
 bool runBuiltin(Warp& w, const Instr& in, const CallSite& site) {
   LaunchState& launch = *w.block->launch;
-  static constexpr size_t kArguments[] = {0, 2, 5, 1, 1};
+  static constexpr size_t kArguments[] = {0, 2, 5, 1, 1, 2, 0, 1};
   if (site.arguments.size() != kArguments[static_cast<size_t>(site.builtin)]) {
     reportFault(w, in, static_cast<unsigned>(__builtin_ctz(w.active)), DiagId::SimCallMismatch,
                 {"the built-in function"});
@@ -263,6 +290,15 @@ bool runBuiltin(Warp& w, const Instr& in, const CallSite& site) {
         }
         break;
       }
+      case Builtin::stackAlloc:
+        if (!takeStack(w, in, site, lane)) return false;
+        break;
+      case Builtin::stackSave:
+        result(w, site, lane, w.stackTop(lane));
+        break;
+      case Builtin::stackRestore:
+        restoreStack(w, lane, argument(w, site.arguments[0], lane));
+        break;
       case Builtin::none:
         break;
     }

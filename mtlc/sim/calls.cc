@@ -113,6 +113,16 @@ bool enter(Warp& w, const Instr& in, const CallSite& site, uint32_t index, LaneM
                 {callee->name, w.block->localStride});
     return false;
   }
+  if (launch.program->usesAlloca) {
+    for (LaneMask m = lanes; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      if (top > w.stackTop(lane)) {
+        reportFault(w, in, lane, DiagId::SimStackOverflow, {callee->name, w.block->localStride});
+        return false;
+      }
+      f->pieces[lane] = static_cast<uint32_t>(w.stackPieces[lane].size());
+    }
+  }
   f->lanes |= lanes;
   ensureBanks(w, *f);
   enterFrame(w, caller);  // The banks may have moved.
@@ -186,6 +196,12 @@ void returnFromFunction(Warp& w) {
     transfer(w, g.mask, *f, p.ref, p.offset, *f->parent, r.ref, r.offset, p.bytes);
   }
   for (Observer* o : launch.observers) o->returned(w, call, g.mask, *f->parent, *f);
+  if (launch.program->usesAlloca) {
+    for (LaneMask m = g.mask; m != 0; m &= m - 1) {
+      unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+      w.stackPieces[lane].resize(f->pieces[lane]);
+    }
+  }
   g.pc = f->returnPc;
   g.frame = f->parent;
   f->lanes &= ~g.mask;

@@ -427,5 +427,149 @@ TEST(Dialect, DynamicSharedMemoryUnderSeveralNames) {
   EXPECT_EQ(out[0], 0u);
 }
 
+// alloca, stacksave and stackrestore (PTX ISA 9.7.17): each lane takes as much as it wants, several
+// times, and a call takes and gives back of its own.
+TEST(Dialect, Alloca) {
+  const std::string fill = R"(
+.func (.param .b32 r) sum(.param .b32 n) {
+  .reg .pred %p;
+  .reg .b32 %n, %i, %s, %v;
+  .reg .b64 %size, %base, %at;
+  ld.param.b32 %n, [n];
+  mul.wide.u32 %size, %n, 4;
+  alloca.u64 %base, %size, 16;
+  mov.u32 %i, 0;
+  mov.u64 %at, %base;
+FILL:
+  setp.ge.u32 %p, %i, %n;
+  @%p bra FILLED;
+  st.local.u32 [%at], %i;
+  add.u64 %at, %at, 4;
+  add.u32 %i, %i, 1;
+  bra FILL;
+FILLED:
+  mov.u32 %s, 0;
+  cvta.local.u64 %at, %base;
+ADD:
+  setp.eq.u32 %p, %i, 0;
+  @%p bra ADDED;
+  ld.u32 %v, [%at];
+  add.u64 %at, %at, 4;
+  sub.u32 %i, %i, 1;
+  add.u32 %s, %s, %v;
+  bra ADD;
+ADDED:
+  st.param.b32 [r], %s;
+  ret;
+}
+)";
+  const std::string call =
+      "{ .param .b32 p; .param .b32 q; st.param.b32 [p], %r2; call.uni (q), sum, (p);"
+      " ld.param.b32 %r3, [q]; }\n";
+  expectOut(module(fill, R"(
+  add.u32 %r2, %r0, 2;
+  cvt.u64.u32 %rd3, %r2;
+  mov.u32 %r5, 0;
+AGAIN:
+  stacksave.u64 %rd4;
+  alloca.u64 %rd5, %rd3;
+  st.local.u8 [%rd5+1], %r2;
+  )" + call + R"(
+  alloca.u64 %rd6, 4000, 64;
+  and.b64 %rd7, %rd6, 63;
+  setp.ne.u64 %p1, %rd7, 0;
+  @%p1 trap;
+  st.local.u32 [%rd6+3996], %r3;
+  ld.local.u8 %r4, [%rd5+1];
+  ld.local.u32 %r3, [%rd6+3996];
+  stackrestore.u64 %rd4;
+  add.u32 %r5, %r5, 1;
+  setp.lt.u32 %p1, %r5, 100;
+  @%p1 bra AGAIN;
+  mad.lo.u32 %r1, %r4, 1000, %r3;
+)"),
+            {2001, 3003, 4006, 5010, 6015});
+  for (std::string_view bad : {"alloca.u64 %rd3, 64, 12;", "alloca.u64 %rd3, 64, %r1;",
+                               "stacksave.u64 %rd3, %rd4;", "stackrestore.u64;"}) {
+    Harness h(module("", bad));
+    EXPECT_FALSE(h.ok()) << bad;
+  }
+}
+
+// Memory that the system reserves lies apart from the program's own and begins with zeros.
+TEST(Dialect, ReservedSharedMemory) {
+  expectOut(module(".extern .shared .align 16 .b8 sized[];\n", R"(
+  .shared .align 4 .b32 own;
+  mov.u32 %r2, %reserved_smem_offset_1;
+  mov.u32 %r3, %reserved_smem_offset_begin;
+  mov.u32 %r4, %reserved_smem_offset_end;
+  mov.u32 %r5, %reserved_smem_offset_cap;
+  add.u32 %r6, %r3, %r5;
+  setp.ne.u32 %p1, %r6, %r4;
+  @%p1 trap;
+  mov.u32 %r6, own;
+  st.shared.u32 [own], 7;
+  setp.ge.u32 %p1, %r6, %r3;
+  setp.lt.and.u32 %p1, %r6, %r4, %p1;
+  @%p1 trap;
+  atom.or.acq_rel.cta.shared.b32 %r7, [%r2], 3;
+  atom.shared.or.b32 %r7, [%r2], 8;
+  ld.shared.u32 %r8, [%r2+284];
+  add.u32 %r1, %r7, %r8;
+)"),
+            {3});
+}
+
+// Words of an opcode in orders that the ISA does not have and NVIDIA's libraries do.
+TEST(Dialect, WordsInOtherOrders) {
+  expectOut(module("", R"(
+  .reg .f32 %f<4>;
+  mov.f32 %f1, 0f40400000;
+  ex2.approx.f32.ftz %f2, %f1;
+  cvt.u32.f32.rzi %r1, %f2;
+  setp.gt.u32 %p1, %r0, 0;
+  vote.ballot.sync.b32 %r2, %p1, 0x7;
+  add.u32 %r1, %r1, %r2;
+  st.global.u32 [%rd1], 5;
+  atom.add.gpu.u32 %r3, [%rd1], 0;
+  fence.gpu.acq_rel;
+  red.and.relaxed.cta.b32 [%rd1], %r3;
+)"),
+            {14, 14, 14});
+}
+
+// Where the blocks of a cooperative launch meet: a counter that begins at zero in every launch.
+TEST(Dialect, GridWorkspace) {
+  Harness h(module("", R"(
+  mov.u32 %r2, %envreg1;
+  mov.u32 %r3, %envreg2;
+  mov.b64 %rd3, {%r3, %r2};
+  mov.u32 %r1, 0;
+  setp.eq.u64 %p1, %rd3, 0;
+  @%p1 bra DONE;
+  cvta.to.global.u64 %rd3, %rd3;
+  mov.u32 %r4, %nctaid.x;
+  atom.acq_rel.gpu.global.add.u32 %r5, [%rd3+4], 1;
+MEET:
+  ld.acquire.gpu.global.u32 %r1, [%rd3+4];
+  setp.lt.u32 %p1, %r1, %r4;
+  @%p1 bra MEET;
+DONE:
+  mov.u32 %r6, %ctaid.x;
+  mul.wide.u32 %rd4, %r6, 4;
+  add.u64 %rd1, %rd1, %rd4;
+)"));
+  ASSERT_TRUE(h.ok()) << h.errors();
+  for (uint32_t blocks : {1u, 7u, 64u, 65u}) {
+    auto out = h.poison<uint32_t>(blocks, "out");
+    h.config.checks = Checks::all;
+    h.config.readBack = {out.allocation()};
+    h.config.seed = blocks;
+    EXPECT_EQ(h.run("k", {blocks, 1, 1}, {1, 1, 1}, out).status, LaunchStatus::ok) << h.errors();
+    // More than can be under way at the same time: no workspace.
+    EXPECT_EQ(out.values(), std::vector<uint32_t>(blocks, blocks <= 64 ? blocks : 0)) << blocks;
+  }
+}
+
 }  // namespace
 }  // namespace mtlc::sim

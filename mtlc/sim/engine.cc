@@ -71,6 +71,10 @@ uint32_t specialValue(const Block& b, const Warp& w, Special s, unsigned lane) {
     case Special::totalShared:
     case Special::aggregateShared:
       return l.sharedDeclared;
+    case Special::gridWorkspaceLow:
+      return static_cast<uint32_t>(l.gridWorkspace);
+    case Special::gridWorkspaceHigh:
+      return static_cast<uint32_t>(l.gridWorkspace >> 32);
     case Special::localLinear:
       return w.index * kLanes + lane;
     case Special::subgroupLane:
@@ -144,6 +148,7 @@ void startWarp(Block& b, Warp& w, bool fresh) {
   w.files64[1] = const_cast<uint64_t*>(p.const64.data());
   w.filesPred[1] = const_cast<LaneMask*>(p.constPred.data());
   w.files32[2] = w.special32.data();
+  for (auto& pieces : w.stackPieces) pieces.clear();
   w.freeFrames.clear();
   for (auto& frame : w.frames) {
     frame->lanes = 0;
@@ -564,6 +569,7 @@ bool startBlock(Worker& worker, Block& b, uint64_t linear) {
     b.warps.resize(warps);
   }
   std::memset(b.shared, 0xcd, b.sharedBytes);
+  std::memset(b.shared + b.program->reservedShared, 0, b.program->reservedSharedBytes);
   if (b.localStride != 0) {
     std::memset(b.local, 0xcd, b.warps.size() * kLanes * b.localStride);
   }

@@ -90,6 +90,10 @@ TEST(Refusals, BoundsOfTheKernel) {
   expectRefused(storesOne(".reqntid 64, 1, 1"), {1, 1, 1}, {32, 2, 1}, DiagId::SimRequiredThreads,
                 "kernel 'k' requires blocks of (64,1,1) threads (.reqntid), asked were (32,2,1)");
   expectRuns(storesOne(".reqntid 64, 1, 1"), {1, 1, 1}, {64, 1, 1});
+  expectRefused(storesOne(".explicitcluster .reqnctapercluster 2, 1, 1"), {2, 1, 1}, {32, 1, 1},
+                DiagId::SimClusterShape,
+                "kernel 'k' requires clusters of (2,1,1) blocks (.reqnctapercluster)");
+  expectRuns(storesOne(".reqnctapercluster 1"), {2, 1, 1}, {32, 1, 1});
 }
 
 TEST(Refusals, SharedMemory) {

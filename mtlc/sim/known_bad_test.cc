@@ -74,6 +74,24 @@ const Row kRows[] = {
 -  st.local.u32 [%rd15+32], 1; // BAD
 +  st.local.u32 [%rd15+28], 1;
 )"},
+    {"mem_alloca", DiagId::SimOutOfBounds, R"(
+  add.u64 %rd3, %rd0, 8;
+  alloca.u64 %rd4, %rd3;
+  alloca.u64 %rd5, %rd3;
+  add.u64 %rd6, %rd5, %rd0;
+-  st.local.u32 [%rd6+8], 1; // BAD
++  st.local.u32 [%rd6+4], 1;
+)"},
+    {"mem_alloca_given_back", DiagId::SimOutOfBounds, R"(
+  stacksave.u64 %rd3;
+  alloca.u64 %rd4, 64;
+-  stackrestore.u64 %rd3;
+  st.local.u32 [%rd4], 1; // BAD
+)"},
+    {"mem_alloca_too_much", DiagId::SimStackOverflow, R"(
+-  alloca.u64 %rd4, 70000; // BAD
++  alloca.u64 %rd4, 60000;
+)"},
     {"mem_const", DiagId::SimOutOfBounds, R"(
   mov.u64 %rd3, constants;
 -  ld.const.u32 %r1, [%rd3+8]; // BAD
@@ -293,6 +311,34 @@ L:
 L:
 )"},
     // struct {char a; int b;}: bytes 1 to 3 are padding.
+    // Lanes of one stmatrix may store one row, if they agree about it.
+    {"race_rows_of_stmatrix", DiagId::SimRace, R"(
+  and.b32 %r1, %r0, 7;
+  shr.u32 %r1, %r1, 1;
+  mad.lo.u32 %r2, %r1, 16, %r20;
+  shr.u32 %r3, %r0, 2;
+-  shr.u32 %r3, %r3, 0;
++  shr.u32 %r3, %r3, 1;
+  stmatrix.sync.aligned.m8n8.x1.shared.b16 [%r2], {%r3}; // BAD
+)",
+     32},
+    // Elements of packed values are undefined one by one.
+    {"init_upper_code", DiagId::SimUninitReadBack, R"(
+  .reg .f32 %f20;
+  mov.f32 %f1, 0f3f800000;
+-  cvt.rn.satfinite.e4m3x2.f32 %h1, %f1, %f20;
++  cvt.rn.satfinite.e4m3x2.f32 %h1, %f20, %f1;
+  st.global.u8 [%rd2], %h1; // BAD
+)"},
+    {"init_upper_half", DiagId::SimUninitReadBack, R"(
+  .reg .b16 %h20;
+  mov.b16 %h1, 0x3c00;
+-  mov.b32 %r1, {%h20, %h1};
++  mov.b32 %r1, {%h1, %h20};
+  fma.rn.f16x2 %r1, %r1, %r1, %r1;
+  cvt.rn.satfinite.e5m2x2.f16x2 %h2, %r1;
+  st.global.u8 [%rd2], %h2; // BAD
+)"},
     {"init_padding", DiagId::SimUninitialised, R"(
   st.local.u8 [%rd15], 7;
   st.local.u32 [%rd15+4], 9;

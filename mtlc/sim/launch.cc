@@ -61,6 +61,9 @@ bool checkConfig(const Kernel& k, const Program& p, const LaunchConfig& c, const
   if (k.requiredThreads[0] != 0 && k.requiredThreads != c.block) {
     return refuse(DiagId::SimRequiredThreads, {k.name, triple(k.requiredThreads), triple(c.block)});
   }
+  if (uint64_t{p.clusterShape[0]} * p.clusterShape[1] * p.clusterShape[2] > 1) {
+    return refuse(DiagId::SimClusterShape, {k.name, triple(p.clusterShape)});
+  }
   if (c.subgroupSize != 8 && c.subgroupSize != 16 && c.subgroupSize != 32 && c.subgroupSize != 64) {
     return refuse(DiagId::SimSubgroupSize, {c.subgroupSize});
   }
@@ -228,6 +231,15 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
     launch.heap.open(memory_.allocate(kHeapBytes, 256, "the device heap"));
   }
 
+  constexpr uint64_t kWorkspaceBytes = 64;
+  if (program.usesGridWorkspace && blocks <= kResidentBlocks) {
+    if (Allocation* a = memory_.allocate(kWorkspaceBytes, 64, "the workspace of the grid")) {
+      std::memset(a->host, 0, kWorkspaceBytes);
+      a->initialised = true;
+      launch.gridWorkspace = a->begin;
+    }
+  }
+
   unsigned threads =
       config.threads != 0 ? config.threads : std::max(1u, std::thread::hardware_concurrency());
   bool sequential = launch.program->usesOrderedAtomics && !config.anyOrder;
@@ -283,6 +295,7 @@ LaunchResult Device::launch(const Kernel& kernel, const LaunchConfig& config,
     }
   }
   if (launch.heap.memory() != nullptr) memory_.free(launch.heap.memory()->begin);
+  if (launch.gridWorkspace != 0) memory_.free(launch.gridWorkspace);
   result.status = static_cast<LaunchStatus>(launch.status.load());
   if (result.status == LaunchStatus::ok && !launch.reports.empty())
     result.status = LaunchStatus::faulted;

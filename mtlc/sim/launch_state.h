@@ -27,6 +27,9 @@ struct LaunchState {
   DeviceMemory* memory = nullptr;
   WeakMemory* weak = nullptr;  // With weakMemory and a seed.
   DeviceHeap heap;             // Has memory in programs that call malloc.
+  // Zeros, where all blocks are under way at the same time; else null, as without a cooperative
+  // launch.
+  uint64_t gridWorkspace = 0;
   const Module* module = nullptr;
   std::vector<Observer*> observers;             // All of the launch.
   std::vector<Observer*> instructionObservers;  // Those that want every instruction.

@@ -133,7 +133,17 @@ struct CallValue {
   uint32_t bytes = 0;
 };
 
-enum class Builtin : uint8_t { none, vprintf, assertFail, malloc, free };
+// The last three are alloca, stacksave and stackrestore.
+enum class Builtin : uint8_t {
+  none,
+  vprintf,
+  assertFail,
+  malloc,
+  free,
+  stackAlloc,
+  stackSave,
+  stackRestore,
+};
 
 struct CallSite {
   uint32_t function = 0;          // Direct: index of the function.
@@ -328,6 +338,8 @@ enum class Special : uint8_t {
   totalShared,
   aggregateShared,
   zero,
+  gridWorkspaceLow,  // The address of LaunchState::gridWorkspace.
+  gridWorkspaceHigh,
   localLinear,  // Of the thread in its block.
   subgroupLane,
   subgroupId,
@@ -387,13 +399,20 @@ struct Program {
   uint32_t dynamicSharedOffset = 0;            // Where extern shared arrays begin.
   uint32_t sharedGuardBytes = 0;               // Gaps before them.
   std::vector<VariablePlace> sharedVariables;  // Static ones.
+  // Shared memory that the system reserves, zeros at first, where the program asks for its place
+  // (PTX ISA, %reserved_smem_offset_…); counts as a gap.
+  uint32_t reservedShared = 0;
+  uint32_t reservedSharedBytes = 0;
   uint32_t dynamicSharedAlign = 1;
   std::array<uint32_t, 3> maxThreads{};       // 0: no .maxntid
   std::array<uint32_t, 3> requiredThreads{};  // 0: no .reqntid
+  std::array<uint32_t, 3> clusterShape{};     // 0: no .reqnctapercluster
   uint32_t localBytes = 0;                    // Deepest non-recursive stack of frames.
   uint32_t declaredLocalBytes = 0;            // The same without gaps.
   bool recursive = false;                     // Or indirect calls: the stack limit counts.
   bool usesHeap = false;                      // malloc
+  bool usesGridWorkspace = false;             // Memory through which all blocks may meet.
+  bool usesAlloca = false;                    // Takes local memory at run time.
   bool usesOrderedAtomics =
       false;  // Results depend on the order of blocks; see LaunchOptions::threads.
   std::vector<std::string_view> files;  // Source files; views into the module.

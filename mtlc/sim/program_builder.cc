@@ -63,6 +63,17 @@ std::optional<uint64_t> ProgramBuilder::placeShared(std::string_view name, uint6
 // A gap, as any other: it follows a byte that is no variable's.
 void ProgramBuilder::beginSharedBehindNull() { program_->sharedLayoutBytes = 1; }
 
+void ProgramBuilder::reserveShared() {
+  constexpr uint32_t kReservedBytes = 1024;
+  Program& p = *program_;
+  if (p.reservedSharedBytes != 0) return;
+  uint64_t gap = p.sharedLayoutBytes == 0 ? 0 : kVariableGuardBytes;
+  p.reservedShared = static_cast<uint32_t>(alignUp(p.sharedLayoutBytes + gap, 128));
+  p.reservedSharedBytes = kReservedBytes;
+  p.sharedLayoutBytes = p.reservedShared + kReservedBytes;
+  p.sharedVariables.push_back({p.reservedShared, kReservedBytes, "the reserved shared memory"});
+}
+
 void ProgramBuilder::beginDynamicShared(uint32_t align) {
   Program& p = *program_;
   p.dynamicSharedAlign = std::max(p.dynamicSharedAlign, align);
@@ -84,7 +95,7 @@ void ProgramBuilder::computeStack() {
   state[0] = 1;
   while (!path.empty()) {
     auto& [f, next] = path.back();
-    if (fs[f].indirectCalls) program_->recursive = true;
+    if (fs[f].indirectCalls || program_->usesAlloca) program_->recursive = true;
     if (next < fs[f].callees.size()) {
       uint32_t callee = fs[f].callees[next++];
       if (state[callee] == 1) {

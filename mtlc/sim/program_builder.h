@@ -37,6 +37,8 @@ class ProgramBuilder {
   std::optional<uint64_t> placeShared(std::string_view name, uint64_t bytes, uint64_t align);
   // Before all: nothing lies at offset 0, which is null in SPIR-V.
   void beginSharedBehindNull();
+  // The memory that the system reserves; before the variables sized at launch.
+  void reserveShared();
   // After all static variables: where memory sized at launch begins, aligned to `align` and at
   // least 16.
   void beginDynamicShared(uint32_t align);

@@ -68,6 +68,11 @@ std::string whereabouts(const LaunchState& launch, Warp& w, Space space, uint64_
     }
     case Space::local: {
       uint64_t offset = address >> 48 == kLocalWindow >> 48 ? address - kLocalWindow : address;
+      for (const auto& pieces : w.stackPieces) {
+        if (!pieces.empty() && offset >= pieces.back().offset) {
+          return "it belongs to no alloca of the thread";
+        }
+      }
       const Frame* f = w.frame;
       while (f->localBase > offset && f->parent != nullptr) f = f->parent;
       std::string text = variable(f->function->variables, offset - f->localBase,

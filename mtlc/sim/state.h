@@ -34,7 +34,14 @@ struct Frame {
   uint32_t basePred = 0;
   uint32_t localBase = 0;  // Offset in each lane's local memory.
   uint32_t depth = 0;
-  LaneMask lanes = 0;  // In it, or in a frame it called.
+  LaneMask lanes = 0;                     // In it, or in a frame it called.
+  std::array<uint32_t, kLanes> pieces{};  // Of Warp::stackPieces when a lane entered.
+};
+
+// Local memory of one lane that alloca took, from the end of the lane's memory downwards.
+struct StackPiece {
+  uint32_t offset = 0;
+  uint32_t bytes = 0;
 };
 
 enum class GroupState : uint8_t {
@@ -121,8 +128,11 @@ struct Warp {
   Columns<uint64_t> bank64;
   std::vector<LaneMask> bankPred;
   Columns<uint32_t> special32;
+  std::array<std::vector<StackPiece>, kLanes> stackPieces;  // By lane, newest last.
   std::array<void*, kObserverSlots> observerData{};
 
+  // Where the memory that alloca took begins.
+  uint32_t stackTop(unsigned lane) const;
   uint32_t* r32(Ref r) { return files32[r >> 30] + static_cast<size_t>(refIndex(r)) * kLanes; }
   uint64_t* r64(Ref r) { return files64[r >> 30] + static_cast<size_t>(refIndex(r)) * kLanes; }
   LaneMask& predSlot(Ref r) { return filesPred[r >> 30][refIndex(r)]; }
@@ -173,6 +183,10 @@ struct Block {
             linearThread / shape[0] / shape[1]};
   }
 };
+
+inline uint32_t Warp::stackTop(unsigned lane) const {
+  return stackPieces[lane].empty() ? block->localStride : stackPieces[lane].back().offset;
+}
 
 inline uint8_t* Warp::local(unsigned lane) const {
   return block->local + static_cast<size_t>(index * kLanes + lane) * block->localStride;

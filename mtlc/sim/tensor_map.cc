@@ -1,5 +1,6 @@
 #include "mtlc/sim/tensor_map.h"
 
+#include <algorithm>
 #include <cstring>
 #include <iterator>
 
@@ -136,6 +137,9 @@ bool replaceInTensorMap(void* bytes, Mod field, unsigned dimension, uint64_t val
       TensorType::bf16, TensorType::tf32, TensorType::tf32Ftz};
   Encoded e;
   std::memcpy(&e, bytes, sizeof e);
+  // Kernels that make a map of their own begin with zeros and replace every field.
+  auto* first = static_cast<const uint8_t*>(bytes);
+  if (std::all_of(first, first + sizeof e, [](uint8_t b) { return b == 0; })) e.magic = kMagic;
   if (e.magic != kMagic || dimension >= kMaxTensorRank) return false;
   // What a narrower field cannot hold is no legal value either; it stays one.
   auto upTo = [&](uint64_t most) { return value < most ? value : most; };

@@ -307,11 +307,25 @@ TEST(TensorMapReplace, RefusesMapsThatNobodyCanUse) {
     EXPECT_EQ(r.result.status, LaunchStatus::faulted) << field << r.errors;
     EXPECT_TRUE(r.id == DiagId::SimTensorMap) << field << r.errors;
   }
-  // No map at all, and no place for one.
-  Ran none = changed("@%p1 tensormap.replace.tile.rank.global.b1024.b32 [%rd2], 1;\n", "%rd1");
+  // No map at all, and no place for one. Zeros are the beginning of a map.
+  Ran none = changed(
+      "@%p1 st.global.u32 [%rd2+64], 1;\n@%p1 tensormap.replace.tile.rank.global.b1024.b32 [%rd2], "
+      "1;\n",
+      "%rd1");
   EXPECT_TRUE(none.id == DiagId::SimTensorMap) << none.errors;
   Ran odd = changed("@%p1 tensormap.replace.tile.rank.global.b1024.b32 [%rd1+32], 1;\n", "%rd1");
   EXPECT_TRUE(odd.id == DiagId::SimMisaligned) << odd.errors;
+}
+
+// Triton's kernels make their maps of zeros.
+TEST(TensorMapReplace, EveryFieldOfZeros) {
+  Random r{19};
+  for (int i = 0; i < 20; ++i) {
+    TensorMap to = draw(r);
+    Ran ran = run(replacements(to, ".global", "%rd1", r), std::vector<uint8_t>(kTensorMapBytes));
+    ASSERT_EQ(ran.result.status, LaunchStatus::ok) << ran.errors;
+    EXPECT_EQ(ran.map, encoded(to)) << i;
+  }
 }
 
 TEST(TensorMapReplace, RefusedForms) {

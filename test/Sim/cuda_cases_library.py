@@ -39,6 +39,13 @@ def _(rng) -> Launch:
     return Launch([x, out], same(out, np.sort(x.reshape(2, 96), 1).ravel()), 1, 64)
 
 
+@case("library.cu", "cubRank")
+def _(rng) -> Launch:
+    x = ints(rng, 0, 2**32, 256, U32)
+    out = Output(U32, 256)
+    return Launch([x, out], same(out, x[np.argsort(x >> 3 & 31, kind="stable")]), 1, 128)
+
+
 @case("library.cu", "standard")
 def _(rng) -> Launch:
     n = 77

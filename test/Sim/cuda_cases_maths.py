@@ -80,6 +80,21 @@ def _(rng) -> Launch:
     return Launch([x, y, out, I32(n // 2)], same(out, want), 1, 128)
 
 
+@case("halves.cu", "bf16Bytes", least_sm=80)
+def _(rng) -> Launch:
+    n = 120
+    x = mtlc_exec.bf16((rng.normal(size=n) * 150).astype(F32))
+    whole = np.trunc(mtlc_exec.from_bf16(x))
+    s, u, back = Output(np.int8, n), Output(np.uint8, n), Output(np.uint16, n)
+    want = np.clip(whole, -128, 127).astype(np.int8)
+    check = sames(
+        (s, want),
+        (u, np.clip(whole, 0, 255).astype(np.uint8)),
+        (back, mtlc_exec.bf16(want.astype(F32) * 3)),
+    )
+    return Launch([x, s, u, back, I32(n)], check, blocks(n, 64), 64)
+
+
 @case("halves.cu", "bf16Ops", least_sm=80)
 def _(rng) -> Launch:
     n = 100

@@ -418,6 +418,22 @@ def _(rng) -> Launch:
     return Launch([x, s, c, out, I32(n)], check, 2, 64)
 
 
+@case("memory.cu", "runtimeArrays")
+def _(rng) -> Launch:
+    n = 60
+    x = ints(rng, 1, 20, n)
+    want = []
+    for i, m in enumerate(x.tolist()):
+        total = 0
+        for k in range(m - 1, -1, -1):
+            total = total * 3 + k * i
+        for r in range(3):
+            total += sum((k + r) * (r + 1) for k in range(0, m, 2))
+        want.append((total + 2**31) % 2**32 - 2**31)
+    out = Output(I32, n)
+    return Launch([x, out, I32(n)], same(out, np.array(want, I32)), 1, 64)
+
+
 @case("memory.cu", "unaligned")
 def _(rng) -> Launch:
     n = 61

@@ -18,6 +18,7 @@
 #include "mtlc/sim/checkers/checkers.h"
 #include "mtlc/sim/checkers/matrix_shadow.h"
 #include "mtlc/sim/checkers/shadow.h"
+#include "mtlc/sim/checkers/spread.h"
 #include "mtlc/sim/checkers/unwritten.h"
 #include "mtlc/sim/lanes/lanes.h"
 #include "mtlc/sim/launch_state.h"
@@ -73,6 +74,7 @@ class InitChecker : public Observer {
     }
     auto& s = *static_cast<BlockShadow*>(b.observerData[kSlot]);
     s.shared.assign(b.sharedBytes, 0xff);
+    std::fill_n(s.shared.begin() + b.program->reservedShared, b.program->reservedSharedBytes, 0);
     s.local.assign(b.warps.size() * kLanes * b.localStride, 0xff);
     s.warps.resize(b.warps.size());
     const ProgramFunction& f = b.program->functions[0];
@@ -175,7 +177,15 @@ class InitChecker : public Observer {
   }
 
   void builtinReturned(Warp& w, const Instr& in, LaneMask mask) override {
-    for (const CallValue& v : w.block->program->calls[in.ext].results) {
+    const CallSite& site = w.block->program->calls[in.ext];
+    if (site.builtin == Builtin::stackAlloc) {
+      for (LaneMask m = mask; m != 0; m &= m - 1) {
+        unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
+        const StackPiece& piece = w.stackPieces[lane].back();
+        std::memset(localShadow(w, lane) + piece.offset, 0xff, piece.bytes);
+      }
+    }
+    for (const CallValue& v : site.results) {
       if (v.ref != kNoRef) {
         define(w, v.ref, mask);
         continue;
@@ -590,7 +600,7 @@ class InitChecker : public Observer {
     }
     for (LaneMask m = mask; m != 0; m &= m - 1) {
       unsigned lane = static_cast<unsigned>(__builtin_ctz(m));
-      uint64_t s = spread(w, in, family, lane);
+      uint64_t s = spread(w, in, lane);
       if (carryIn && (undefined(w, kCarry) >> lane & 1) != 0) s = ~uint64_t{0};
       set(w, in.dst, lane, cut(in, s));
     }
@@ -664,41 +674,16 @@ class InitChecker : public Observer {
     }
   }
 
-  static uint64_t upwards(uint64_t s) { return s | (0 - s); }
-
   // The undefined bits of a result, by lane; all 64 where the operation mixes everything.
-  uint64_t spread(Warp& w, const Instr& in, Family family, unsigned lane) {
-    uint64_t s[4] = {}, v[4] = {};
-    uint64_t any = 0;
+  uint64_t spread(Warp& w, const Instr& in, unsigned lane) {
+    std::array<uint64_t, 4> s{}, v{};
     for (unsigned k = 0; k < 4; ++k) {
       if (in.src[k] == kNoRef) continue;
       s[k] = bits(w, in.src[k], lane);
-      any |= s[k];
       if (refBank(in.src[k]) == Bank::r32) v[k] = w.r32(in.src[k])[lane];
       if (refBank(in.src[k]) == Bank::r64) v[k] = w.r64(in.src[k])[lane];
     }
-    if (any == 0) return 0;
-    const InstrRow& row = instructionTable()[in.row];
-    switch (family) {
-      case Family::logicAnd:
-        return (s[0] & s[1]) | (s[0] & v[1]) | (s[1] & v[0]);
-      case Family::logicOr:
-        return (s[0] & s[1]) | (s[0] & ~v[1]) | (s[1] & ~v[0]);
-      case Family::logicXor:
-      case Family::logicNot:
-      case Family::lop3:
-        return s[0] | s[1] | s[2];
-      case Family::intAdd:
-      case Family::intSub:
-      case Family::intNeg:
-        return upwards(any);
-      case Family::intMul:
-      case Family::intMad:
-        // Low halves and wide products: a bit depends on those below it only.
-        return row.pattern.find(".(hi|lo)") == std::string_view::npos ? upwards(any) : ~uint64_t{0};
-      default:
-        return ~uint64_t{0};
-    }
+    return spreadBits(instructionTable()[in.row], s, v);
   }
 
   // Cut to the width of the destination.

@@ -598,10 +598,31 @@ class RaceChecker : public Observer {
            (infoScope(info) >= Scope::gpu && infoScope(s.info) >= Scope::gpu);
   }
 
+  // Whether the rows that stmatrix stores at the addresses of two lanes are equal.
+  static bool sameRow(Warp& w, const Instr& in, unsigned lane, unsigned other) {
+    if (instructionTable()[in.row].family != Family::stmatrix) return false;
+    const MatrixSite& s = w.block->program->matrices[in.ext];
+    std::array<uint8_t, 16> rows[2] = {};
+    for (unsigned r = 0; r < s.a.registers; ++r) {
+      const auto* column =
+          reinterpret_cast<const uint8_t*>(w.r32(w.block->program->operandLists[s.a.first + r]));
+      for (unsigned i = 0; i < 4 * kLanes; ++i) {
+        unsigned to = s.bytes[r * 4 * kLanes + i];
+        if (to / 16 == lane) rows[0][to % 16] = column[i];
+        if (to / 16 == other) rows[1][to % 16] = column[i];
+      }
+    }
+    return rows[0] == rows[1];
+  }
+
   // Whether the bytes that `lane` stores into the granule are there already, or are what lane
   // `other` of the same instruction stores.
   bool sameValue(Warp& w, const Access& a, unsigned lane, unsigned other, bool sameInstruction) {
-    if (a.kind != AccessKind::store || a.in.op == Op::async || a.in.op == Op::matrix) return false;
+    if (a.kind != AccessKind::store || a.in.op == Op::async) return false;
+    if (a.in.op == Op::matrix) {
+      return sameInstruction && (a.mask >> other & 1) != 0 &&
+             a.addresses[lane] == a.addresses[other] && sameRow(w, a.in, lane, other);
+    }
     const Ref* list =
         a.in.count == 1 ? &a.in.src[1] : w.block->program->operandLists.data() + a.in.ext;
     bool inMemory = true, inOther = sameInstruction && (a.mask >> other & 1) != 0 &&

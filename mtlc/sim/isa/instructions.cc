@@ -1,6 +1,7 @@
 #include "mtlc/sim/isa/instructions.h"
 
 #include <algorithm>
+#include <bitset>
 #include <iterator>
 #include <string>
 #include <unordered_map>
@@ -217,6 +218,85 @@ bool matchFrom(const InstrRow& row, size_t slot, std::span<const Mod> mods) {
   return s.optional && matchFrom(row, slot + 1, mods);
 }
 
+// Words whose order among themselves says what they are: types, the layouts of two matrices, the
+// state spaces of a copy.
+enum class OrderedKind : uint8_t { none, type, layout, space };
+
+OrderedKind orderedKind(Mod m) {
+  if (isType(m)) return OrderedKind::type;
+  switch (m) {
+    case Mod::rowMajor:
+    case Mod::colMajor:
+      return OrderedKind::layout;
+    case Mod::global:
+    case Mod::shared:
+    case Mod::sharedCta:
+    case Mod::sharedCluster:
+      return OrderedKind::space;
+    default:
+      return OrderedKind::none;
+  }
+}
+
+// As matchFrom, but a slot may take any of the words that are left, unless one of the same ordered
+// kind is before it. `out` gets the words in the order of the slots.
+bool matchUnordered(const InstrRow& row, size_t slot, std::vector<Mod>& left,
+                    std::vector<Mod>& out) {
+  if (slot == row.slots.size()) return left.empty();
+  const PatternSlot& s = row.slots[slot];
+  std::bitset<4> passed;  // Kinds of words before this one.
+  for (size_t i = 0; i < left.size(); ++i) {
+    Mod m = left[i];
+    size_t kind = static_cast<size_t>(orderedKind(m));
+    bool free = kind == 0 || !passed[kind];
+    passed.set(kind);
+    if (std::find(left.begin(), left.begin() + i, m) != left.begin() + i) continue;  // Tried.
+    if (!free || std::find(s.choices.begin(), s.choices.end(), m) == s.choices.end()) continue;
+    left.erase(left.begin() + i);
+    out.push_back(m);
+    if (matchUnordered(row, slot + 1, left, out)) return true;
+    out.pop_back();
+    left.insert(left.begin() + i, m);
+  }
+  return s.optional && matchUnordered(row, slot + 1, left, out);
+}
+
+bool hasAny(std::span<const Mod> mods, std::initializer_list<Mod> some) {
+  return std::find_first_of(mods.begin(), mods.end(), some.begin(), some.end()) != mods.end();
+}
+
+// How many of the first words of `mods`, which is in the order of a row, belong to the opcode or
+// have their meaning from their place.
+size_t fixedWords(std::string_view opcode, std::span<const Mod> mods) {
+  auto is = [&](std::initializer_list<std::string_view> some) {
+    return std::find(some.begin(), some.end(), opcode) != some.end();
+  };
+  if (is({"mma", "wgmma", "ldmatrix", "stmatrix", "tensormap", "createpolicy"})) {
+    return kMaxModifiers;
+  }
+  if (is({"bar", "barrier", "brx", "cvta", "dp2a", "mad24", "madc", "mul24", "shf"})) return 1;
+  if (is({"wmma"})) return 2;
+  if (is({"mul", "mad"})) return hasAny(mods, {Mod::lo, Mod::hi, Mod::wide}) ? 1 : 0;
+  if (is({"cvt"})) return hasAny(mods, {Mod::pack}) ? 1 : 0;
+  if (is({"mbarrier"})) {
+    return mods.size() > 1 &&
+                   hasAny(mods.subspan(1, 1), {Mod::expectTx, Mod::noComplete, Mod::parity})
+               ? 2
+               : 1;
+  }
+  if (is({"cp"})) return hasAny(mods, {Mod::bulk, Mod::mbarrier}) ? kMaxModifiers : 1;
+  if (is({"st", "red"})) return hasAny(mods, {Mod::async}) ? kMaxModifiers : 0;
+  // Of a fence of memory no word belongs to the opcode.
+  if (is({"fence"})) {
+    return hasAny(mods, {Mod::sc, Mod::acqRel, Mod::acquire, Mod::release}) &&
+                   !hasAny(mods, {Mod::proxy, Mod::mbarrierInit, Mod::restrictCta,
+                                  Mod::restrictCluster, Mod::tensormapGeneric})
+               ? 0
+               : kMaxModifiers;
+  }
+  return 0;
+}
+
 }  // namespace
 
 FamilyKind familyKind(Family f) {
@@ -257,6 +337,15 @@ bool matchRow(const InstrRow& row, std::span<const Mod> mods, Form& form) {
   }
   if (types == 0 && form.has(Mod::pred)) form.types[0] = Mod::pred;
   return true;
+}
+
+bool matchRowInAnyOrder(const InstrRow& row, std::span<const Mod> mods, Form& form) {
+  if (mods.size() > kMaxModifiers) return false;
+  std::vector<Mod> left(mods.begin(), mods.end()), ordered;
+  if (!matchUnordered(row, 0, left, ordered)) return false;
+  size_t fixed = std::min(fixedWords(row.opcode, ordered), mods.size());
+  if (!std::equal(mods.begin(), mods.begin() + fixed, ordered.begin())) return false;
+  return matchRow(row, ordered, form);
 }
 
 Type operandType(const OperandSpec& spec, const Form& form) {

@@ -86,6 +86,11 @@ std::span<const InstrRow* const> rowsOf(std::string_view opcode);
 bool isUnsupportedOpcode(std::string_view opcode);
 // True and `form` filled when `mods` is a spelling of `row`.
 bool matchRow(const InstrRow& row, std::span<const Mod> mods, Form& form);
+// The same for words in another order than the row's, as NVIDIA's assembler takes them and programs
+// write them (`ex2.approx.f32.ftz`, `vote.ballot.sync.b32`, `atom.add.gpu.u32`): types, layouts and
+// state spaces keep their order, and words that belong to the opcode (`mul.hi`) their place.
+// `form` has the order of the row.
+bool matchRowInAnyOrder(const InstrRow& row, std::span<const Mod> mods, Form& form);
 
 // The type an operand of `spec` has in `form`.
 Type operandType(const OperandSpec& spec, const Form& form);

@@ -43,5 +43,43 @@ TEST(InstructionTable, OrderAndPresenceOfModifiersCount) {
   EXPECT_TRUE(rowsOf("frobnicate").empty());
 }
 
+// The form that a spelling in any order means, in the row's order; empty: none.
+std::string inAnyOrder(std::string_view opcode, std::vector<Mod> mods) {
+  Form form;
+  for (const InstrRow* row : rowsOf(opcode)) {
+    if (!matchRowInAnyOrder(*row, mods, form)) continue;
+    std::string text(opcode);
+    for (size_t i = 0; i < form.count; ++i) {
+      text += '.';
+      text += modSpelling(form.mods[i]);
+    }
+    return text;
+  }
+  return {};
+}
+
+TEST(InstructionTable, ModifiersInAnyOrder) {
+  EXPECT_EQ(inAnyOrder("ex2", {Mod::approx, Mod::f32, Mod::ftz}), "ex2.approx.ftz.f32");
+  EXPECT_EQ(inAnyOrder("vote", {Mod::ballot, Mod::sync, Mod::b32}), "vote.sync.ballot.b32");
+  EXPECT_EQ(inAnyOrder("atom", {Mod::add, Mod::gpu, Mod::u32}), "atom.gpu.add.u32");
+  EXPECT_EQ(inAnyOrder("atom", {Mod::cas, Mod::b16, Mod::cta, Mod::acquire, Mod::global}),
+            "atom.acquire.cta.global.cas.b16");
+  EXPECT_EQ(inAnyOrder("red", {Mod::andMod, Mod::release, Mod::cta, Mod::b32}),
+            "red.release.cta.and.b32");
+  EXPECT_EQ(inAnyOrder("add", {Mod::f32, Mod::sat, Mod::rz, Mod::ftz}), "add.rz.ftz.sat.f32");
+  // Types keep their order.
+  EXPECT_EQ(inAnyOrder("cvt", {Mod::sat, Mod::s32, Mod::f32, Mod::rzi}), "cvt.rzi.sat.s32.f32");
+  EXPECT_EQ(inAnyOrder("cvt", {Mod::f16x2, Mod::f32, Mod::rn, Mod::relu}), "cvt.rn.relu.f16x2.f32");
+  EXPECT_EQ(inAnyOrder("cvt", {Mod::f32, Mod::f16x2, Mod::rn}), "");
+  // Words of the opcode keep their place.
+  EXPECT_EQ(inAnyOrder("mul", {Mod::f32, Mod::rn}), "mul.rn.f32");
+  EXPECT_EQ(inAnyOrder("mul", {Mod::s32, Mod::lo}), "");
+  EXPECT_EQ(inAnyOrder("shf", {Mod::l, Mod::b32, Mod::wrap}), "shf.l.wrap.b32");
+  EXPECT_EQ(inAnyOrder("shf", {Mod::wrap, Mod::l, Mod::b32}), "");
+  // None twice, none missing.
+  EXPECT_EQ(inAnyOrder("add", {Mod::f32, Mod::ftz, Mod::ftz}), "");
+  EXPECT_EQ(inAnyOrder("vote", {Mod::ballot, Mod::sync}), "");
+}
+
 }  // namespace
 }  // namespace mtlc::sim

@@ -500,15 +500,16 @@ void codesFromFloats(const Instr& in, Warp& w, LaneMask mask) {
   });
 }
 
-template <const Packed& kTo>
+template <const Packed& kTo, bool kBrain>
 void codesFromHalves(const Instr& in, Warp& w, LaneMask mask) {
   const u32* a = column32(w, in.src[0]);
   bool relu = (in.imm & kReluBit) != 0;
+  auto code = [&](u32 half) {
+    u16 bits = static_cast<u16>(half);
+    return toCode<kTo>(kBrain ? bhalfToFloat(bits) : halfToFloat(bits), relu);
+  };
   intoColumn(column32(w, in.dst), mask, [&](u32* d) {
-    for (unsigned i = 0; i < kLanes; ++i) {
-      d[i] = toCode<kTo>(halfToFloat(static_cast<u16>(a[i] >> 16)), relu) << kTo.upper |
-             toCode<kTo>(halfToFloat(static_cast<u16>(a[i])), relu);
-    }
+    for (unsigned i = 0; i < kLanes; ++i) d[i] = code(a[i] >> 16) << kTo.upper | code(a[i]);
   });
 }
 
@@ -526,15 +527,19 @@ MTLC_INLINE u16 codeToHalf(u32 code, bool relu) {
   return relu && (h & 0x8000) != 0 ? 0 : h;
 }
 
-template <const Packed& kFrom>
+// Every value of these formats is one of both halves.
+template <const Packed& kFrom, bool kBrain>
 void halvesFromCodes(const Instr& in, Warp& w, LaneMask mask) {
   const u32* a = column32(w, in.src[0]);
   bool relu = (in.imm & kReluBit) != 0;
+  bool finite = (in.imm & kFiniteBit) != 0;
+  auto half = [&](u32 code) -> u32 {
+    u16 h = codeToHalf<kFrom>(code, relu);
+    if (finite && (h & 0x7fff) == 0x7c00) return (h & 0x8000) | (kBrain ? 0x7f7f : 0x7bff);
+    return kBrain ? toBHalf(halfToFloat(h)) : h;
+  };
   intoColumn(column32(w, in.dst), mask, [&](u32* d) {
-    for (unsigned i = 0; i < kLanes; ++i) {
-      u32 lo = codeToHalf<kFrom>(a[i], relu), hi = codeToHalf<kFrom>(a[i] >> kFrom.upper, relu);
-      d[i] = hi << 16 | lo;
-    }
+    for (unsigned i = 0; i < kLanes; ++i) d[i] = half(a[i] >> kFrom.upper) << 16 | half(a[i]);
   });
 }
 
@@ -632,30 +637,45 @@ LaneFn choosePair(const Form& f) {
   }
 }
 
+template <const Packed& kTo>
+LaneFn codesFrom(const Form& f) {
+  return f.types[1] == Mod::bf16x2 ? codesFromHalves<kTo, true> : codesFromHalves<kTo, false>;
+}
+template <const Packed& kFrom>
+LaneFn codesTo(const Form& f) {
+  return f.types[0] == Mod::bf16x2 ? halvesFromCodes<kFrom, true> : halvesFromCodes<kFrom, false>;
+}
+
 LaneFn chooseNarrow(const Form& f) {
   switch (f.types[0]) {
-    case Mod::bf16x2:
-      return bhalvesFromScales;
     case Mod::ue8m0x2:
       return scalesFrom<false>;
     case Mod::e4m3x2:
-      return codesFromHalves<kE4m3x2>;
+      return codesFrom<kE4m3x2>(f);
     case Mod::e5m2x2:
-      return codesFromHalves<kE5m2x2>;
+      return codesFrom<kE5m2x2>(f);
+    case Mod::e2m1x2:
+      return codesFrom<kE2m1x2>(f);
+    case Mod::e2m3x2:
+      return codesFrom<kE2m3x2>(f);
+    case Mod::e3m2x2:
+      return codesFrom<kE3m2x2>(f);
     default:
       break;
   }
   switch (f.types[1]) {
+    case Mod::ue8m0x2:
+      return bhalvesFromScales;
     case Mod::e4m3x2:
-      return halvesFromCodes<kE4m3x2>;
+      return codesTo<kE4m3x2>(f);
     case Mod::e5m2x2:
-      return halvesFromCodes<kE5m2x2>;
+      return codesTo<kE5m2x2>(f);
     case Mod::e2m1x2:
-      return halvesFromCodes<kE2m1x2>;
+      return codesTo<kE2m1x2>(f);
     case Mod::e2m3x2:
-      return halvesFromCodes<kE2m3x2>;
+      return codesTo<kE2m3x2>(f);
     case Mod::e3m2x2:
-      return halvesFromCodes<kE3m2x2>;
+      return codesTo<kE3m2x2>(f);
     default:
       return nullptr;
   }

@@ -31,7 +31,8 @@ unsigned registerBits(const Variant& v, const OperandSpec& spec) {
   TypeClass cls = typeClass(t);
   bool integer = cls == TypeClass::signedInt || cls == TypeClass::unsignedInt;
   if (spec.relaxed && integer && v.wideRegisters) return bits < 32 ? 32 : 64;
-  if (bits == 8 && typeClass(t) == TypeClass::packed) return 8;  // ptxas takes no wider one.
+  // ptxas takes no wider one.
+  if (bits == 8 && (cls == TypeClass::packed || (integer && !spec.relaxed))) return 8;
   return bits < 16 ? 16 : bits;
 }
 
@@ -207,7 +208,7 @@ class Batch {
  public:
   Batch(std::span<const Variant> variants, bool portable, uint64_t seed, Outcome& outcome)
       : variants_(variants), seed_(seed), outcome_(outcome) {
-    std::string text = ".version 9.0\n.target sm_103a\n.address_size 64\n";
+    std::string text = ".version 9.2\n.target sm_103a\n.address_size 64\n";
     for (size_t i = 0; i < variants.size(); ++i) text += kernelText(variants[i], i);
     DeviceLimits limits;
     limits.portableLanes = portable;

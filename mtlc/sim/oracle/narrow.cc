@@ -75,12 +75,12 @@ uint64_t scaleCode(Exact v, bool up, bool satfinite) {
   return 0;
 }
 
-uint64_t valueOf(uint64_t code, const Values& values, bool relu) {
+uint64_t valueOf(uint64_t code, const Values& values, bool relu, const BinaryFormat& to) {
   uint64_t sign = uint64_t{1} << (values.codeBits - 1);
   Exact v = scaled(values.units[code & (sign - 1)], values.unit);
   v.negative = (code & sign) != 0;
   if (relu && v.negative) return 0;
-  return round(v, kBinary16, Rounding::nearestEven);
+  return round(v, to, Rounding::nearestEven);
 }
 
 uint64_t valueOfScale(uint64_t code) {
@@ -108,6 +108,13 @@ Oracle narrowOracle(const Form& f) {
   }
   if (const Values* values = valuesOf(to)) {
     unsigned upper = values->codeBits == 4 ? 4 : 8;
+    if (from == Mod::f16x2 || from == Mod::bf16x2) {
+      BinaryFormat half = from == Mod::f16x2 ? kBinary16 : kBfloat16;
+      return [=](const Operands& o) {
+        return exactly(nearestCode(unpack(o.src[0] >> 16 & 0xffff, half), *values, relu) << upper |
+                       nearestCode(unpack(o.src[0] & 0xffff, half), *values, relu));
+      };
+    }
     return [=](const Operands& o) {
       return exactly(nearestCode(unpack(o.src[0], kBinary32), *values, relu) << upper |
                      nearestCode(unpack(o.src[1], kBinary32), *values, relu));
@@ -116,10 +123,11 @@ Oracle narrowOracle(const Form& f) {
   if (const Values* values = valuesOf(from)) {
     unsigned upper = values->codeBits == 4 ? 4 : 8;
     uint64_t mask = (uint64_t{1} << values->codeBits) - 1;
+    BinaryFormat half = to == Mod::f16x2 ? kBinary16 : kBfloat16;
     return [=](const Operands& o) {
       // The ISA asks for zeros above the codes; docs/simulator.md says that they do not count.
-      return exactly(valueOf(o.src[0] >> upper & mask, *values, relu) << 16 |
-                     valueOf(o.src[0] & mask, *values, relu));
+      return exactly(valueOf(o.src[0] >> upper & mask, *values, relu, half) << 16 |
+                     valueOf(o.src[0] & mask, *values, relu, half));
     };
   }
   return {};

@@ -430,6 +430,30 @@ TEST_F(Ptxas, TakesEveryForm) {
   compareRefusals({90, "sm_103a"}, lines);
 }
 
+// Two neighbouring words exchanged: what the simulator takes, ptxas does, and nearly the other way
+// round.
+TEST_F(Ptxas, TakesWordsInOtherOrders) {
+  std::vector<std::string> lines;
+  Random random{7};
+  for (const Form& f : someForms()) {
+    std::string text = written(f);
+    if (text.empty() || random.below(3) != 0) continue;
+    std::vector<size_t> dots;
+    size_t end = text.find_first_of(" ;");
+    for (size_t i = 0; i < end; ++i) {
+      if (text[i] == '.') dots.push_back(i);
+    }
+    if (dots.size() < 2) continue;
+    dots.push_back(end);
+    size_t k = random.below(static_cast<uint32_t>(dots.size() - 2));
+    std::string first = text.substr(dots[k], dots[k + 1] - dots[k]);
+    std::string second = text.substr(dots[k + 1], dots[k + 2] - dots[k + 1]);
+    lines.push_back(text.replace(dots[k], first.size() + second.size(), second + first));
+  }
+  EXPECT_GT(lines.size(), 300u);
+  compareRefusals({90, "sm_103a"}, lines, true);
+}
+
 // The narrow formats of matrices are those of another architecture.
 TEST_F(Ptxas, TakesEveryMatrixForm) {
   std::vector<std::string> lines;

@@ -141,6 +141,7 @@ struct Function {
   std::vector<Variable> params;
   std::array<uint32_t, 3> maxThreads{};       // .maxntid; 0 where absent.
   std::array<uint32_t, 3> requiredThreads{};  // .reqntid
+  std::array<uint32_t, 3> clusterShape{};     // .reqnctapercluster
 
   std::vector<Statement> body;
   std::vector<Instruction> instructions;

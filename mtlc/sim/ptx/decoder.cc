@@ -12,6 +12,8 @@ uint64_t alignmentOf(const Variable& v) {
   return std::max<uint64_t>(v.align, std::max<uint64_t>(v.elementBytes(), 1));
 }
 
+constexpr std::string_view kReservedPrefix = "%reserved_smem_offset_";
+
 }  // namespace
 
 std::vector<ParamInfo> layoutParams(const Function& kernel, uint32_t& bytes) {
@@ -77,6 +79,20 @@ void KernelDecoder::scanName(std::string_view name) {
   }
 }
 
+// Only the order of begin, the numbered places and end is documented; CUDA's libraries keep 288
+// bytes at place 1.
+std::optional<Ref> KernelDecoder::reservedOffset(std::string_view name) {
+  if (!name.starts_with(kReservedPrefix)) return std::nullopt;
+  std::string_view what = name.substr(kReservedPrefix.size());
+  const Program& p = program();
+  uint32_t half = p.reservedSharedBytes / 2;
+  if (what == "begin" || what == "0" || what == "1") return constant32(p.reservedShared);
+  if (what == "2") return constant32(p.reservedShared + half);
+  if (what == "end") return constant32(p.reservedShared + p.reservedSharedBytes);
+  if (what == "cap") return constant32(p.reservedSharedBytes);
+  return std::nullopt;
+}
+
 void KernelDecoder::scanFunction(const Function& f) {
   if (f.hasBody && !f.isEntry &&
       functionIndex_.emplace(&f, static_cast<uint32_t>(reachable_.size())).second) {
@@ -86,6 +102,7 @@ void KernelDecoder::scanFunction(const Function& f) {
 
 void KernelDecoder::scanOperand(const Operand& o) {
   if (!o.name.empty()) scanName(o.name);
+  usesReserved_ = usesReserved_ || o.name.starts_with(kReservedPrefix);
   for (const Operand& e : o.elements) scanOperand(e);
 }
 
@@ -114,6 +131,7 @@ void KernelDecoder::scan(const Function& kernel) {
       for (auto [name, loc] : table) scanName(name);
     }
   }
+  if (usesReserved_) builder_.reserveShared();
   uint32_t align = 1;
   for (const Variable* v : dynamicShared_) {
     align = std::max(align, static_cast<uint32_t>(alignmentOf(*v)));
@@ -128,6 +146,7 @@ std::unique_ptr<Program> KernelDecoder::run(const Function& kernel, bool whole) 
   p.params = layoutParams(kernel, p.paramBytes);
   p.maxThreads = kernel.maxThreads;
   p.requiredThreads = kernel.requiredThreads;
+  p.clusterShape = kernel.clusterShape;
   for (const auto& [index, name] : symbols_.module().files) {
     if (index < 65536) {
       if (p.files.size() <= index) p.files.resize(index + 1);

@@ -361,7 +361,8 @@ bool FunctionDecoder::asyncInstruction(const Instruction& in, const Form& form) 
       site.fence = form.has(Mod::mbarrierInit) ? ProxyFence::mbarrierInit
                    : form.has(Mod::alias)      ? ProxyFence::alias
                    : form.has(Mod::global)     ? ProxyFence::asyncGlobal
-                   : form.firstOf({Mod::sharedCta, Mod::sharedCluster}) != Mod::none
+                   : form.firstOf({Mod::sharedCta, Mod::sharedCluster, Mod::restrictCta,
+                                   Mod::restrictCluster}) != Mod::none
                        ? ProxyFence::asyncShared
                        : ProxyFence::async;
       break;

@@ -218,6 +218,46 @@ bool FunctionDecoder::callInstruction(const Instruction& in, const Form& form) {
   return true;
 }
 
+// alloca, stacksave, stackrestore (PTX ISA 9.7.17).
+bool FunctionDecoder::stackInstruction(const Instruction& in, const Form& form) {
+  CallSite site;
+  Instr out;
+  out.op = Op::call;
+  auto take = [](std::vector<CallValue>& list, const std::optional<Ref>& ref, uint32_t bytes) {
+    if (ref) list.push_back({*ref, 0, bytes});
+    return ref.has_value();
+  };
+  const std::vector<Operand>& o = in.operands;
+  if (form.row->family == Family::stackRestore) {
+    if (!operandCount(in, 1, 1)) return false;
+    site.builtin = Builtin::stackRestore;
+    if (!take(site.arguments, source(o[0], Mod::u64, false, false, nullptr), 8)) return false;
+  } else {
+    bool alloc = form.row->family == Family::stackAlloc;
+    if (!operandCount(in, alloc ? 2 : 1, alloc ? 3 : 1)) return false;
+    site.builtin = alloc ? Builtin::stackAlloc : Builtin::stackSave;
+    if (!take(site.results, destination(o[0], Mod::u64, false, nullptr), 8)) return false;
+    if (alloc) {
+      if (!take(site.arguments, source(o[1], Mod::u64, false, false, nullptr), 8)) return false;
+      uint64_t align = 8;
+      if (o.size() == 3) {
+        align = o[2].value.bits;
+        if (o[2].kind != Operand::Kind::constant || align == 0 || (align & (align - 1)) != 0 ||
+            align > 4096) {
+          return error(DiagId::PtxOperandType, o[2].loc, 0,
+                       {"the alignment", "this", "a power of two, as a constant"});
+        }
+      }
+      site.arguments.push_back({k_.constant32(static_cast<uint32_t>(align)), 0, 4});
+      p_.usesAlloca = true;
+    }
+  }
+  out.ext = static_cast<uint32_t>(p_.calls.size());
+  p_.calls.push_back(std::move(site));
+  emit(out);
+  return true;
+}
+
 // bar and barrier (PTX ISA 9.7.13.1).
 bool FunctionDecoder::barrierInstruction(const Instruction& in, const Form& form) {
   BarrierSite site;

@@ -41,6 +41,8 @@ class KernelDecoder {
   Ref constant64(uint64_t value) { return builder_.constant64(value); }
   Ref constantPred(bool value) { return builder_.constantPred(value); }
   Ref special(Special s) { return builder_.special(s); }
+  // A special register that says where reserved shared memory is; nullopt: no such name.
+  std::optional<Ref> reservedOffset(std::string_view name);
   // Index of a callable function in the program; it was found by the scan.
   std::optional<uint32_t> functionIndex(const Function* f) const;
   // Offset of a module-scope shared variable.
@@ -69,6 +71,7 @@ class KernelDecoder {
   std::unordered_map<const Function*, uint32_t> functionIndex_;
   std::unordered_map<const Variable*, uint64_t> shared_;
   std::vector<const Variable*> dynamicShared_;
+  bool usesReserved_ = false;
 };
 
 class FunctionDecoder {
@@ -160,6 +163,7 @@ class FunctionDecoder {
   bool branchInstruction(const Instruction& in, const Form& form);
   bool branchTableInstruction(const Instruction& in, const Form& form);
   bool callInstruction(const Instruction& in, const Form& form);
+  bool stackInstruction(const Instruction& in, const Form& form);
   bool callValues(const std::vector<Operand>& operands, const std::vector<FormalValue>& formals,
                   bool results, SourceLoc loc, std::vector<CallValue>& out);
   // decoder_async.cc

@@ -55,7 +55,8 @@ std::string_view specificTarget(const Form& f, const Module& m) {
       return m.archSpecific ? "" : f.row->sm >= 100 ? "100a" : "90a";
     case Family::cvtPair:
     case Family::cvtNarrow:
-      return f.firstOf({Mod::e2m1x2, Mod::e2m3x2, Mod::e3m2x2, Mod::ue8m0x2}) != Mod::none &&
+      return (f.firstOf({Mod::e2m1x2, Mod::e2m3x2, Mod::e3m2x2, Mod::ue8m0x2}) != Mod::none ||
+              f.row->ptx >= 91) &&
                      !m.archSpecific
                  ? "100a"
                  : "";
@@ -86,24 +87,6 @@ std::string_view specificTarget(const Form& f, const Module& m) {
 
 std::string describe(const Instruction& in) { return std::string(in.spelling); }
 
-// Two orders of modifiers that the PTX ISA does not have but programs do: nvcc writes
-// `atom.global.cta.add` for `atom.cta.global.add`, libraries `ex2.approx.f32.ftz` for
-// `ex2.approx.ftz.f32`.
-void usualOrder(std::string_view opcode, std::vector<Mod>& mods) {
-  if (opcode == "atom" || opcode == "red") {
-    for (size_t i = 0; i + 1 < mods.size(); ++i) {
-      bool space = mods[i] == Mod::global || mods[i] == Mod::shared;
-      Mod next = mods[i + 1];
-      bool scope = next == Mod::cta || next == Mod::cluster || next == Mod::gpu || next == Mod::sys;
-      if (space && scope) std::swap(mods[i], mods[i + 1]);
-    }
-  }
-  size_t n = mods.size();
-  if (n >= 2 && mods[n - 1] == Mod::ftz && mods[n - 2] == Mod::f32) {
-    std::swap(mods[n - 1], mods[n - 2]);
-  }
-}
-
 }  // namespace
 
 const Form* FunctionDecoder::matchForm(const Instruction& in) {
@@ -122,10 +105,11 @@ const Form* FunctionDecoder::matchForm(const Instruction& in) {
   auto rows = rowsOf(in.opcode);
   Form form;
   const InstrRow* wrongCount = nullptr;
-  std::vector<Mod> mods = in.mods;
-  usualOrder(in.opcode, mods);
+  const std::vector<Mod>& mods = in.mods;
+  bool usual = std::any_of(rows.begin(), rows.end(),
+                           [&](const InstrRow* row) { return matchRow(*row, mods, form); });
   for (const InstrRow* row : rows) {
-    if (!matchRow(*row, mods, form)) continue;
+    if (usual ? !matchRow(*row, mods, form) : !matchRowInAnyOrder(*row, mods, form)) continue;
     if (withdrawn(*row, k_.symbols().module())) continue;
     size_t least = 0;
     for (const OperandSpec& s : row->operands) least += s.optional ? 0 : 1;
@@ -248,6 +232,13 @@ void FunctionDecoder::instruction(const Instruction& in) {
     case Family::call:
       beginGuarded(in);
       callInstruction(in, *form);
+      endGuarded();
+      break;
+    case Family::stackAlloc:
+    case Family::stackSave:
+    case Family::stackRestore:
+      beginGuarded(in);
+      stackInstruction(in, *form);
       endGuarded();
       break;
     case Family::ret:

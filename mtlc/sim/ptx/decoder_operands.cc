@@ -174,12 +174,17 @@ std::optional<Ref> FunctionDecoder::specialRegister(std::string_view name,
   for (const SpecialName& s : kSpecials) {
     if (s.name == full) return k_.special(s.value);
   }
+  // Of a cooperative launch the driver says here, to CUDA's cooperative groups, where its blocks
+  // meet.
+  if (full == "%envreg1" || full == "%envreg2") {
+    p_.usesGridWorkspace = true;
+    return k_.special(full == "%envreg1" ? Special::gridWorkspaceHigh : Special::gridWorkspaceLow);
+  }
   // %envreg0 to %envreg31, %pm0 …: the driver defines them; here they are zero.
-  if (full.compare(0, 7, "%envreg") == 0 || full.compare(0, 3, "%pm") == 0 ||
-      full.compare(0, 15, "%reserved_smem_") == 0) {
+  if (full.compare(0, 7, "%envreg") == 0 || full.compare(0, 3, "%pm") == 0) {
     return k_.special(Special::zero);
   }
-  return std::nullopt;
+  return k_.reservedOffset(full);
 }
 
 bool FunctionDecoder::compatible(Type reg, Type wanted, bool relaxed) const {

@@ -258,13 +258,12 @@ bool Parser::performanceDirectives(Function& f) {
   while (peek().kind == Tok::dotWord) {
     const Token t = take();
     uint64_t ignored;
-    std::array<uint32_t, 3> ignoredCounts;
     if (t.text == "maxntid") {
       if (!threadCounts(f.maxThreads)) return false;
     } else if (t.text == "reqntid") {
       if (!threadCounts(f.requiredThreads)) return false;
     } else if (t.text == "reqnctapercluster") {
-      if (!threadCounts(ignoredCounts)) return false;
+      if (!threadCounts(f.clusterShape)) return false;
     } else if (t.text == "minnctapersm" || t.text == "maxnctapersm" || t.text == "maxnreg" ||
                t.text == "maxclusterrank" || t.text == "abi_preserve" ||
                t.text == "abi_preserve_control") {

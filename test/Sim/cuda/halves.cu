@@ -57,4 +57,12 @@ extern "C" __global__ void bf16Ops(const __nv_bfloat16* x, const __nv_bfloat16* 
   out[4 * n + i] = __float2bfloat16(__bfloat162float(a) * 1.37f);
   out[5 * n + i] = __habs(b);
 }
+
+extern "C" __global__ void bf16Bytes(const __nv_bfloat16* x, signed char* s, unsigned char* u, __nv_bfloat16* back, int n) {
+  int i = blockIdx.x * blockDim.x + threadIdx.x;
+  if (i >= n) return;
+  s[i] = __bfloat162char_rz(x[i]);
+  u[i] = __bfloat162uchar_rz(x[i]);
+  back[i] = __short2bfloat16_rn(static_cast<short>(s[i] * 3));
+}
 #endif

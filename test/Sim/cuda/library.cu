@@ -1,6 +1,7 @@
 // CUB's block-wide primitives and libcu++ on the device: deep templates that others wrote.
 #include <cub/block/block_histogram.cuh>
 #include <cub/block/block_load.cuh>
+#include <cub/block/block_radix_rank.cuh>
 #include <cub/block/block_radix_sort.cuh>
 #include <cub/block/block_reduce.cuh>
 #include <cub/block/block_scan.cuh>
@@ -65,6 +66,18 @@ extern "C" __global__ void cubMerge(const unsigned short* x, unsigned short* out
   for (int i = 0; i < 3; ++i) v[i] = x[3 * threadIdx.x + i];
   Sort(temp[warp]).Sort(v, [](unsigned short a, unsigned short b) { return a < b; });
   for (int i = 0; i < 3; ++i) out[3 * threadIdx.x + i] = v[i];
+}
+
+// The ranks of a pass of a radix sort, by matching digits; 128 threads, two keys each.
+extern "C" __global__ void cubRank(const unsigned* x, unsigned* out) {
+  using Ranks = cub::BlockRadixRankMatch<128, 5, false>;
+  __shared__ typename Ranks::TempStorage temp;
+  unsigned key[2];
+  int rank[2];
+  int first = threadIdx.x / 32 * 64 + threadIdx.x % 32;
+  for (int k = 0; k < 2; ++k) key[k] = x[first + 32 * k];
+  Ranks(temp).RankKeys(key, rank, cub::BFEDigitExtractor<unsigned>(3, 5));
+  for (int k = 0; k < 2; ++k) out[rank[k]] = key[k];
 }
 
 // Roots of x^2 + bx + c, if they are real, in a tuple; otherwise the product of the complex ones.
