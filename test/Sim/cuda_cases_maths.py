@@ -6,7 +6,7 @@ from fractions import Fraction
 
 import mtlc_exec
 import numpy as np
-from cuda_launch import F32, F64, I32, I64, U32, Launch, blocks, case, ints, same
+from cuda_launch import F32, F64, I32, I64, U32, Launch, blocks, case, ints, same, sames
 from mtlc_exec import InOut, Output
 
 
