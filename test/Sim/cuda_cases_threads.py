@@ -418,7 +418,7 @@ def _(rng) -> Launch:
     return Launch([x, s, c, out, I32(n)], check, 2, 64)
 
 
-@case("memory.cu", "runtimeArrays")
+@case("types.cu", "runtimeArrays")
 def _(rng) -> Launch:
     n = 60
     x = ints(rng, 1, 20, n)

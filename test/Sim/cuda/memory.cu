@@ -134,19 +134,3 @@ extern "C" __global__ void spaces(const int* x, int* out) {
   r += __isShared(p) * 100000 + __isGlobal(p) * 200000 + __isLocal(p) * 400000;
   out[threadIdx.x] = r;
 }
-
-// Arrays whose sizes are known at run time only: of the whole function, and new ones in each round of a loop.
-extern "C" __global__ void runtimeArrays(const int* x, int* out, int n) {
-  int i = blockIdx.x * blockDim.x + threadIdx.x;
-  if (i >= n) return;
-  int m = x[i], sum = 0;
-  int* a = static_cast<int*>(__builtin_alloca(m * sizeof(int)));
-  for (int k = 0; k < m; ++k) a[k] = k * i;
-  for (int k = m - 1; k >= 0; --k) sum = sum * 3 + a[k];
-  for (int r = 0; r < 3; ++r) {
-    short* b = static_cast<short*>(__builtin_alloca(2 * m + r));
-    for (int k = 0; k < m; ++k) b[k] = static_cast<short>(k + r);
-    for (int k = 0; k < m; k += 2) sum += b[k] * (r + 1);
-  }
-  out[i] = sum;
-}
