@@ -26,9 +26,10 @@ struct MatrixSlots {
   Slot matrix;
   Slot leading;
 };
-constexpr MatrixSlots kMatrices[] = {{Slot::A, Slot::Lda},       {Slot::B, Slot::Ldb},
-                                     {Slot::C, Slot::Ldc},       {Slot::D, Slot::Ldd},
-                                     {Slot::ScaleA, Slot::Ldsa}, {Slot::ScaleB, Slot::Ldsb}};
+constexpr MatrixSlots kMatrices[] = {{Slot::A, Slot::Lda},          {Slot::B, Slot::Ldb},
+                                     {Slot::C, Slot::Ldc},          {Slot::D, Slot::Ldd},
+                                     {Slot::ScaleA, Slot::Ldsa},    {Slot::ScaleB, Slot::Ldsb},
+                                     {Slot::Metadata, Slot::LdMeta}};
 
 // Dot products of this many terms count as one more executed operation.
 constexpr uint64_t kTermsPerStep = 1024;
@@ -339,6 +340,7 @@ class BlockRunner::TensorRun {
     p.ldd = index(Slot::Ldd, p.ldd);
     p.ldsa = index(Slot::Ldsa, p.ldsa);
     p.ldsb = index(Slot::Ldsb, p.ldsb);
+    p.ldmeta = index(Slot::LdMeta, p.ldmeta);
     return p;
   }
 

@@ -97,7 +97,8 @@ Matrix matrixD(const MmaProblem& p) {
   return Matrix::of(p.desc.result, Packing::Logical, p.desc.dLayout, false, p.ldd);
 }
 Matrix metadataMatrix(const MmaProblem& p) {
-  return {Layout::Row, false, ceilDiv(p.k, ir::sparseGroup(p.desc.sparsity)), 8,
+  const uint64_t dense = ceilDiv(p.k, ir::sparseGroup(p.desc.sparsity));
+  return {Layout::Row, false, p.ldmeta == 0 ? dense : p.ldmeta, 8,
           ir::sparseGroup(p.desc.sparsity)};
 }
 // Rows and blocks along K; blocks along K and columns.
@@ -342,6 +343,7 @@ MmaProblem MmaProblem::wholeTile(const ir::MmaDesc& d) {
   p.ldd = d.ldd;
   p.ldsa = d.ldsa;
   p.ldsb = d.ldsb;
+  p.ldmeta = d.ldmeta;
   return p;
 }
 
@@ -359,6 +361,8 @@ uint64_t MmaProblem::leading(Slot slot) const {
       return ldsa;
     case Slot::Ldsb:
       return ldsb;
+    case Slot::LdMeta:
+      return ldmeta;
     default:
       return 0;
   }
@@ -385,6 +389,8 @@ uint64_t MmaProblem::leastLeading(Slot slot) const {
       return blocks(desc.aScale);
     case Slot::Ldsb:
       return blocks(desc.bScale);
+    case Slot::LdMeta:  // 0 where they follow each other anyway.
+      return ldmeta == 0 ? 0 : std::max<uint64_t>(ceilDiv(k, ir::sparseGroup(desc.sparsity)), 1);
     default:
       return 0;
   }

@@ -50,11 +50,12 @@ struct MmaProblem {
   uint64_t m = 0, n = 0, k = 0;  // Of the problem.
   uint64_t row = 0, col = 0;     // Where the region begins.
   uint64_t lda = 0, ldb = 0, ldc = 0, ldd = 0, ldsa = 0, ldsb = 0;
+  uint64_t ldmeta = 0;  // 0: rows of metadata follow each other.
 
   // One whole tile: the descriptor's shape and leading dimensions.
   static MmaProblem wholeTile(const ir::MmaDesc& desc);
 
-  uint64_t leading(ir::Slot slot) const;  // Lda … Ldsb
+  uint64_t leading(ir::Slot slot) const;  // Lda … Ldsb, LdMeta
   // The least legal leading dimension of the stored problem.
   uint64_t leastLeading(ir::Slot slot) const;
   // Extent of the part of the region that is in the problem.

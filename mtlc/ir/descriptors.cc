@@ -105,6 +105,10 @@ uint64_t denseLeading(const MmaDesc& d, Slot slot) {
       return blocks(d.aScale);
     case Slot::Ldsb:  // blocks × N, column-major.
       return blocks(d.bScale);
+    case Slot::LdMeta:
+      return d.sparsity == Sparsity::Dense
+                 ? 0
+                 : (uint64_t{d.k} + sparseGroup(d.sparsity) - 1) / sparseGroup(d.sparsity);
     default:
       return 0;
   }
@@ -375,7 +379,10 @@ void checkDescriptor(const MmaDesc& d, MmaUse use, SlotSet slots, Problems& out)
   if (inputs) {
     required = required | SlotSet{Slot::A, Slot::B};
     allowed = allowed | SlotSet{Slot::Lda, Slot::Ldb};
-    if (d.sparsity != Sparsity::Dense) required.add(Slot::Metadata);
+    if (d.sparsity != Sparsity::Dense) {
+      required.add(Slot::Metadata);
+      if (use != MmaUse::Matmul) allowed.add(Slot::LdMeta);
+    }
     if (d.aScale != ScaleMode::None) required.add(Slot::ScaleA);
     if (d.bScale != ScaleMode::None) required.add(Slot::ScaleB);
     if (scaleBlock(d.aScale)) allowed.add(Slot::Ldsa);
@@ -401,6 +408,11 @@ void checkDescriptor(const MmaDesc& d, MmaUse use, SlotSet slots, Problems& out)
     const bool wanted = (ofInput && inputs) || (ofOutput && outputs) ||
                         (ofScale && inputs && scaleBlock(mode) != 0);
     checkLeading(l.slot, d.*l.member, slots, whole ? denseLeading(d, l.slot) : 1, wanted, out);
+  }
+  if (d.ldmeta != 0) {
+    // The rows of a matmul are as long as its K.
+    const bool wanted = inputs && d.sparsity != Sparsity::Dense && use != MmaUse::Matmul;
+    checkLeading(Slot::LdMeta, d.ldmeta, slots, denseLeading(d, Slot::LdMeta), wanted, out);
   }
   if (use != MmaUse::Matmul) {
     if (inputs) {

@@ -132,6 +132,8 @@ struct MmaDesc {
   ScaleMode aScale = ScaleMode::None, bScale = ScaleMode::None;
   ElementFormat aScaleFormat = ElementFormat::UE8M0, bScaleFormat = ElementFormat::UE8M0;
   uint32_t ldsa = 0, ldsb = 0;
+  // Bytes from one row of metadata to the next; 0: without gaps, or the slot has it.
+  uint32_t ldmeta = 0;
   Packing aPacking = Packing::Logical, bPacking = Packing::Logical;
   bool transposeA = false, transposeB = false;
   Scope scope = Scope::Subgroup;

@@ -182,6 +182,22 @@ TEST(MmaDescriptor, EveryReason) {
        [](MmaDesc& d, SlotSet& s) {
          d.aScale = ScaleMode::Block16, d.ldsa = 1, s.add(Slot::ScaleA);
        }},
+      {"ldmeta", "7 is shorter than the stored tile's 8",
+       [](MmaDesc& d, SlotSet& s) {
+         d.sparsity = Sparsity::S2to4, d.lda = 16, d.ldmeta = 7, s.add(Slot::Metadata);
+       }},
+      {"ldmeta", "given besides the operand",
+       [](MmaDesc& d, SlotSet& s) {
+         d.sparsity = Sparsity::S2to4, d.lda = 16, d.ldmeta = 8, s.add(Slot::Metadata),
+         s.add(Slot::LdMeta);
+       }},
+      {"ldmeta", "8 means nothing here", [](MmaDesc& d, SlotSet&) { d.ldmeta = 8; }},
+      {"ldmeta", "8 means nothing here",
+       [](MmaDesc& d, SlotSet& s) {
+         d.sparsity = Sparsity::S2to4, d.ldmeta = 8, s.add(Slot::Metadata);
+       },
+       MmaUse::Matmul},
+      {"ldmeta", "takes no such operand", [](MmaDesc&, SlotSet& s) { s.add(Slot::LdMeta); }},
       {"lda", "36 elements of f16 are no multiple of 16 bytes; use a multiple of 8",
        [](MmaDesc& d, SlotSet&) { d.lda = 36; }},
       {"ldd", "18 elements of f32 are no multiple of 16 bytes; use a multiple of 4",

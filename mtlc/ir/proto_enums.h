@@ -25,7 +25,7 @@ namespace mtlc::ir {
   X(MemoryOrder, MemoryOrder, SeqCst)          \
   X(Scope, Scope, System)                      \
   X(CombineKind, Combine, FMax)                \
-  X(Slot, Slot, Stride4)                       \
+  X(Slot, Slot, LdMeta)                        \
   X(Layout, Layout, Col)                       \
   X(TensorMath, TensorMath, AndPopcount)       \
   X(Sparsity, Sparsity, S4to8)                 \
@@ -85,6 +85,7 @@ static_assert(kTypeKindCount == proto::TypeKind_MAX + 1);
   F(bScaleFormat, scale_format_b) \
   F(ldsa, ldsa)                   \
   F(ldsb, ldsb)                   \
+  F(ldmeta, ldmeta)               \
   F(aPacking, packing_a)          \
   F(bPacking, packing_b)          \
   F(transposeA, transpose_a)      \

@@ -230,6 +230,7 @@ TEST(Proto, KeepsEveryFieldOfADescriptor) {
             .bScaleFormat = ElementFormat::I32,
             .ldsa = 8,
             .ldsb = 9,
+            .ldmeta = 10,
             .aPacking = Packing::Dense,
             .bPacking = Packing::Dense,
             .transposeA = true,

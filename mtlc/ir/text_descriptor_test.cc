@@ -172,6 +172,7 @@ class Random {
     leading(Slot::Ldd, &MmaDesc::ldd, true);
     leading(Slot::Ldsa, &MmaDesc::ldsa, scaleBlock(d.aScale) != 0);
     leading(Slot::Ldsb, &MmaDesc::ldsb, scaleBlock(d.bScale) != 0);
+    leading(Slot::LdMeta, &MmaDesc::ldmeta, !matmul && d.sparsity != Sparsity::Dense && flip());
     if (!matmul) return b_.tensorMma(d, operands);
     for (Slot s : {Slot::Row, Slot::Col, Slot::M, Slot::N, Slot::K})
       operands.push_back({s, index()});

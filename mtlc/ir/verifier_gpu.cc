@@ -324,7 +324,7 @@ class GpuVerifier {
         return;
       case SlotClass::Index:
         if (t != kI32 && t != kI64) return wrong("i32 or i64");
-        if (slot >= Slot::Lda && slot <= Slot::Ldsb) leading(slot, *v);
+        if ((slot >= Slot::Lda && slot <= Slot::Ldsb) || slot == Slot::LdMeta) leading(slot, *v);
         if (slot == Slot::LdBias) leading(slot, *v);
         return;
       case SlotClass::Coordinate:

@@ -104,13 +104,10 @@ std::optional<NativePlan> planNative(const ir::MmaDesc& desc, bool isMatmul, con
   // ---- Terms ----
   const uint64_t aligned = std::lcm<uint64_t>(steps.k, form.k);
   const bool sparse = desc.sparsity != ir::Sparsity::Dense;
-  plan.once = sparse || desc.overflow == ir::Overflow::Saturate;
+  plan.once = desc.overflow == ir::Overflow::Saturate;  // At the end of the sum.
   if (plan.once) {
-    // Metadata has no leading dimension, and saturation is at the end of the sum.
-    plan.k = sparse ? desc.k : form.k;
-    const bool fits =
-        sparse && desc.overflow == ir::Overflow::Wrap ? plan.k % form.k == 0 : plan.k == form.k;
-    if (!fits || (!isMatmul && desc.k != plan.k)) {
+    plan.k = form.k;
+    if (!isMatmul && desc.k != plan.k) {
       return refuse(absl::StrFormat("%d terms are not one native step of %d", desc.k, form.k));
     }
   } else if (!isMatmul && desc.k % form.k == 0 && desc.k <= kMaxSteps * form.k) {
@@ -154,7 +151,11 @@ std::optional<NativePlan> planNative(const ir::MmaDesc& desc, bool isMatmul, con
   // ---- What the operations of the plan must satisfy ----
   ir::MmaDesc d = tileDesc(desc, plan.m, plan.n, plan.k);
   ir::SlotSet slots{Slot::Tile, Slot::A, Slot::B};
-  if (sparse) slots.add(Slot::Metadata);
+  if (sparse) {
+    slots.add(Slot::Metadata);
+    slots.add(Slot::LdMeta);
+    d.ldmeta = 0;
+  }
   if (desc.aScale != ir::ScaleMode::None) slots.add(Slot::ScaleA);
   if (desc.bScale != ir::ScaleMode::None) slots.add(Slot::ScaleB);
   if (desc.lda == 0) slots.add(Slot::Lda);
@@ -316,9 +317,10 @@ class Native {
     leading(p_.lda, Slot::Lda, desc.lda, shared);
     leading(p_.ldb, Slot::Ldb, desc.ldb, shared);
     const Index zero = Emitter::constant(0);
+    Value* metadata = nullptr;
     if (p_.metadata) {
-      const Index groups = e_.ceilDiv(p_.k, ir::sparseGroup(p_.desc.sparsity));
-      shared.push_back({Slot::Metadata, e_.at(p_.metadata, e_.mul(row, groups), ir::kI8)});
+      leading(p_.ldmeta, Slot::LdMeta, desc.ldmeta, shared);
+      metadata = e_.at(p_.metadata, e_.mul(row, p_.ldmeta), ir::kI8);
     }
     auto scale = [&](ir::ScaleMode mode, Value* base, Index line, Index ld, Slot slot,
                      uint32_t& constant) -> Value* {
@@ -332,17 +334,19 @@ class Native {
 
     Value* a = bytePointer(a_, e_.place(a_, row, zero));
     Value* b = bytePointer(matrixB_, e_.place(matrixB_, zero, col));
-    auto step = [&](Value* tile, Value* atA, Value* atB, Value* atScaleA, Value* atScaleB) {
+    auto step = [&](Value* tile, Value* atA, Value* atB, Value* atScaleA, Value* atScaleB,
+                    Value* atMetadata) {
       Operands all = shared;
       all.push_back({Slot::Tile, tile});
       all.push_back({Slot::A, atA});
       all.push_back({Slot::B, atB});
       if (atScaleA) all.push_back({Slot::ScaleA, atScaleA});
       if (atScaleB) all.push_back({Slot::ScaleB, atScaleB});
+      if (atMetadata) all.push_back({Slot::Metadata, atMetadata});
       return b_.accMma(desc, all);
     };
     if (plan_.once || chunks.is(1)) {
-      b_.accCommit(step(start, a, b, scaleA, scaleB));
+      b_.accCommit(step(start, a, b, scaleA, scaleB, metadata));
       return;
     }
     const uint64_t storedK = ir::storedK(p_.desc.sparsity, plan_.k);
@@ -354,12 +358,14 @@ class Native {
     const bool movesB = scaleB && ir::scaleBlock(p_.desc.bScale);
     if (movesA) initial.push_back(scaleA);
     if (movesB) initial.push_back(scaleB);
+    if (metadata) initial.push_back(metadata);
     const Values last = e_.loop(initial, [&](std::span<Value* const> now) {
       size_t at = 4;
       Value* nowA = movesA ? now[at++] : scaleA;
       Value* nowB = movesB ? now[at++] : scaleB;
+      Value* masks = metadata ? now[at++] : nullptr;
       Value* left = b_.sub(now[3], b_.constBits(now[3]->type(), 1));
-      Values next{step(now[0], now[1], now[2], nowA, nowB), e_.at(now[1], strideA, ir::kI8),
+      Values next{step(now[0], now[1], now[2], nowA, nowB, masks), e_.at(now[1], strideA, ir::kI8),
                   e_.at(now[2], strideB, ir::kI8), left};
       auto advance = [&](ir::ScaleMode mode, Value* scale) {
         const Index blocks = Emitter::constant(plan_.k / ir::scaleBlock(mode));
@@ -367,6 +373,10 @@ class Native {
       };
       if (movesA) advance(p_.desc.aScale, nowA);
       if (movesB) advance(p_.desc.bScale, nowB);
+      if (masks) {
+        const Index groups = Emitter::constant(plan_.k / ir::sparseGroup(p_.desc.sparsity));
+        next.push_back(e_.at(masks, groups, ir::kI8));
+      }
       return Emitter::Round{next, b_.compare(Opcode::CmpNe, left, b_.constBits(left->type(), 0))};
     });
     b_.accCommit(last[0]);

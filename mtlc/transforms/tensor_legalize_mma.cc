@@ -63,6 +63,10 @@ Product productOf(Emitter& e, const ir::Operation& op) {
   p.ldd = leadingOf(e, op.slot(Slot::Ldd), desc.ldd);
   p.ldsa = leadingOf(e, op.slot(Slot::Ldsa), desc.ldsa);
   p.ldsb = leadingOf(e, op.slot(Slot::Ldsb), desc.ldsb);
+  const bool sparse = desc.sparsity != Sparsity::Dense;
+  if (sparse && (desc.ldmeta != 0 || op.slot(Slot::LdMeta))) {
+    p.ldmeta = leadingOf(e, op.slot(Slot::LdMeta), desc.ldmeta);
+  }
   p.rows = Emitter::constant(desc.m);
   p.cols = Emitter::constant(desc.n);
   p.k = Emitter::constant(desc.k);
@@ -73,6 +77,8 @@ Product productOf(Emitter& e, const ir::Operation& op) {
     p.rows = e.min(e.subOrZero(e.index(op.slot(Slot::M)), p.row), p.rows);
     p.cols = e.min(e.subOrZero(e.index(op.slot(Slot::N)), p.col), p.cols);
   }
+  // Without gaps.
+  if (sparse && p.ldmeta.is(0)) p.ldmeta = e.ceilDiv(p.k, ir::sparseGroup(desc.sparsity));
   return p;
 }
 
@@ -118,7 +124,6 @@ class Dot {
     total_ = scaled_ ? ir::kF64 : sum_;
     group_ = ir::sparseGroup(p.desc.sparsity);
     sparse_ = p.desc.sparsity != Sparsity::Dense;
-    if (sparse_) groupsOfRow_ = e.ceilDiv(p.k, group_);
   }
 
   // Of place (row, col) of the part: computes the element and stores it.
@@ -174,7 +179,7 @@ class Dot {
     s.mask = nullptr;
     if (sparse_) {
       const Index group = e_.div(kBegin_, Emitter::constant(group_));
-      s.mask = e_.at(p_.metadata, e_.add(e_.mul(row_, groupsOfRow_), group), ir::kI8);
+      s.mask = e_.at(p_.metadata, e_.add(e_.mul(row_, p_.ldmeta), group), ir::kI8);
     }
     Value* total = toTotal(addend);
     if (!scaled_) {
@@ -334,7 +339,6 @@ class Dot {
   uint32_t group_ = 1;
   Type factor_, sum_;  // Of elements, and of what is added without scales.
   Type total_;
-  Index groupsOfRow_;
   Index row_, col_;
 };
 

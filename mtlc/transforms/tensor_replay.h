@@ -15,7 +15,7 @@ struct Product {
   ir::MmaDesc desc;
   ir::Value *a = nullptr, *b = nullptr, *c = nullptr, *d = nullptr;
   ir::Value *metadata = nullptr, *scaleA = nullptr, *scaleB = nullptr;
-  Index lda, ldb, ldc, ldd, ldsa, ldsb;
+  Index lda, ldb, ldc, ldd, ldsa, ldsb, ldmeta;
   Index k;           // Of the whole problem.
   Index kBegin;      // Sums take the terms from here on; a multiple of scale blocks and groups.
   Index row, col;    // Where the part begins.

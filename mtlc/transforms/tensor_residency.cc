@@ -92,7 +92,7 @@ bool sameArithmetic(const ir::MmaDesc& x, const ir::MmaDesc& y) {
     const ir::MmaDesc none;
     out.aLayout = none.aLayout, out.bLayout = none.bLayout;
     out.cLayout = none.cLayout, out.dLayout = none.dLayout;
-    out.lda = out.ldb = out.ldc = out.ldd = out.ldsa = out.ldsb = 0;
+    out.lda = out.ldb = out.ldc = out.ldd = out.ldsa = out.ldsb = out.ldmeta = 0;
     out.aPacking = none.aPacking, out.bPacking = none.bPacking;
     out.transposeA = out.transposeB = false;
     if (out.rounding == ir::Rounding::NearestEven) out.rounding = ir::Rounding::Default;

@@ -237,6 +237,16 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %d: ptr<global>, %n
                 for matmul in (True, False):
                     self.batch([p], 30, matmul=matmul, passes=NATIVES[0], block=block, options=("--max-steps=2500",))
 
+    def test_native_sparsity_is_taken(self) -> None:
+        """In a loop along K, too, where rows of metadata are longer than a step."""
+        rng = np.random.default_rng(32)
+        for sparsity, pair in zip(list(model.GROUPS)[1:], PAIRS[:3]):
+            more = {"result": results_of(pair[2])[0], "pads": (0,) * 4, "skew": 0, "region": (32, 64), "sparsity": sparsity}
+            more |= {"layouts": ("row", "col", "row", "col"), "transpose_a": False, "transpose_b": False}
+            for k, matmul in itertools.product((256, 512), (True, False)):
+                p = varied(rng, 32, 64, k, pair, **more)
+                self.batch([p], 32, matmul=matmul, passes=NATIVES[0], options=("--max-steps=2500",))
+
     def test_narrow_results_are_rounded_once(self) -> None:
         """Natively where no terms are left over; there few steps do."""
         rng = np.random.default_rng(31)

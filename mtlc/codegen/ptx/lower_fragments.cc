@@ -414,7 +414,8 @@ Opnd TensorLowering::loadScale(Operand& x, uint32_t major, uint32_t step) {
 // its lower and upper half; with K of 32, lane 4 g + 1 those of the other four.
 void TensorLowering::setUpMasks(Operand& x, const Operation& op, const TensorFormRow& row) {
   const ir::MmaDesc& d = op.mmaDesc();
-  x.maskMatrix = matrix(op.slot(Slot::Metadata), 8, d.k / 4, nullptr);
+  x.maskMatrix =
+      matrix(op.slot(Slot::Metadata), 8, d.ldmeta != 0 ? d.ldmeta : d.k / 4, op.slot(Slot::LdMeta));
   Opnd piece;
   if (row.k == 32) piece = b32(MachineOp::And, {inGroup_, imm(1)});
   x.maskView = view(x.maskMatrix, group_, piece, 4);

@@ -168,9 +168,10 @@ void TensorLowering::need(Operation& op) {
       f_.need(op.operand(0));
       return needSlots(*tiles_->home(op.operand(0)), {Slot::D, Slot::Ldd});
     default:
-      return needSlots(op, {Slot::Tile, Slot::A, Slot::B, Slot::Metadata, Slot::ScaleA,
-                            Slot::ScaleB, Slot::Lda, Slot::Ldb, Slot::Ldsa, Slot::Ldsb, Slot::Bias,
-                            Slot::LdBias, Slot::Alpha, Slot::Beta, Slot::Lo, Slot::Hi});
+      return needSlots(
+          op, {Slot::Tile, Slot::A, Slot::B, Slot::Metadata, Slot::ScaleA, Slot::ScaleB, Slot::Lda,
+               Slot::Ldb, Slot::Ldsa, Slot::Ldsb, Slot::LdMeta, Slot::Bias, Slot::LdBias,
+               Slot::Alpha, Slot::Beta, Slot::Lo, Slot::Hi});
   }
 }
 

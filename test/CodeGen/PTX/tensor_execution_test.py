@@ -549,6 +549,38 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %d: ptr<global>, %n
                     np.testing.assert_array_equal(got[:, :-8], place(want))
                     self.assertTrue((got[:, -8:] == 0xFFFF).all())
 
+    def test_rows_of_metadata_with_gaps(self) -> None:
+        """`ldmeta`, as a constant and as an operand; what lies between the rows is no mask."""
+        rng = np.random.default_rng(92)
+        for (m, n, k), gap, runtime in itertools.product(((16, 8, 16), (32, 24, 64)), (0, 1, 7), (False, True)):
+            a, b = (rng.integers(-3, 4, (side, k)).astype(np.float16) for side in (m, n))
+            masks = rng.choice([3, 5, 6, 9, 10, 12], (m, k // 4)).astype(np.uint8)
+            kept = (masks[:, :, None] >> np.arange(4) & 1).astype(bool).reshape(m, k)
+            padded = np.full((m, k // 4 + gap), 0xFF, np.uint8)
+            padded[:, : k // 4] = masks
+            pitch = "ldmeta=%ld" if runtime else f"ldmeta={k // 4 + gap}"
+            where = (f", {pitch}", "") if runtime else ("", f", {pitch}")
+            text = f"""module "gaps"
+kernel @k(%a: ptr<global>, %b: ptr<global>, %c: ptr<global>, %md: ptr<global>, %ld: i32) {{
+^entry:
+  tensor.mma a=%a, b=%b, c=%c, d=%c, metadata=%md{where[0]} {{m{m}n{n}k{k}, a=f16, acc=f32, sparsity=structured_2_to_4{where[1]}}}
+  %t = tensor.acc.begin c=%c, d=%c {{m{m}n{n}, acc=f32}} : tile<{m}x{n}xf32>
+  %u = tensor.acc.mma tile=%t, a=%a, b=%b, metadata=%md{where[0]} {{m{m}n{n}k{k}, a=f16, acc=f32, sparsity=structured_2_to_4{where[1]}}} : tile<{m}x{n}xf32>
+  tensor.acc.commit %u
+  ret
+}}
+"""
+            want = 2 * ((a * kept).astype(np.float64) @ b.astype(np.float64).T)
+            source = mtlc_exec.write_source("gaps.mtir", text)
+            ways = [("interp", "interp", []), ("spirv", "spirv", []), ("sm_75", "sim", ["--gpu-arch=sm_75", "--tensor-fallback=replay"])]
+            ways += [(arch, "sim", [f"--gpu-arch={arch}"]) for arch in ("sm_89", "sm_90", "sm_121a")]
+            for name, device, options in ways:
+                with self.subTest(m=m, n=n, k=k, gap=gap, runtime=runtime, way=name):
+                    c = mtlc_exec.InOut(np.zeros((m, n), np.float32))
+                    args = [a[kept].reshape(m, k // 2), b, c, padded, np.int32(k // 4 + gap)]
+                    done = self.launch(source, "k", args, block=32, device=device, options=options)
+                    np.testing.assert_array_equal(done[c], want)
+
     @staticmethod
     def copied(words: int, target: str, source: str, to: str, origin: str, name: str) -> str:
         """All lanes copy that many words."""

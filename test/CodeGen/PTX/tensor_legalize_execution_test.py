@@ -51,6 +51,23 @@ class Products(mtlc_exec.TestCase):
                 products.append(varied(rng, *shape, pair, **more))
             self.batch(products, arch, matmul=True)
 
+    def test_sparse_steps(self) -> None:
+        """Sparse A with many steps along K, whole ones and not; rows of metadata are as long as K."""
+        pairs = [("f16", "f16", "f32", "multiply_add"), ("bf16", "bf16", "f32", "multiply_add"), ("f16", "f16", "f16", "multiply_add")]
+        for i, arch in enumerate(("sm_89", "sm_90", "sm_121a")):
+            rng = np.random.default_rng(60 + i)
+            for matmul in (True, False):
+                products = []
+                for j, (pair, k) in enumerate(itertools.product(pairs, (32, 64, 96, 128, 131, 160, 512))):
+                    more = {"sparsity": "structured_2_to_4", "skew": 0, "pads": (0, 0, 0, 0), "bad_masks": False}
+                    more |= {"region": ((32, 16), (16, 64), (16, 8))[j % 3], "result": results_of(pair[2])[(i + j) % len(results_of(pair[2]))]}
+                    more |= {"layouts": (("row", "col", "row", "row"), ("row", "col", "col", "row"), LAYOUTS[j % 16])[j % 3]}
+                    if j % 3 < 2:
+                        more |= {"transpose_a": False, "transpose_b": False}
+                    shape = (32, 32) if matmul is False or j % 4 else (40, 24)
+                    products.append(varied(rng, *shape, k, pair, **more))
+                self.batch(products, arch, matmul=matmul)
+
     def test_narrow_results(self) -> None:
         """Sums of float32 stored as f16 or bf16: whole steps in registers, anything else as scalar code, always rounded once."""
         floats = [p for p in PAIRS if p[2] == "f32"]
