@@ -299,6 +299,19 @@ def _(rng) -> Launch:
     return Launch([x, out, I32(n)], same(out, want), blocks(n, block), block)
 
 
+@case("groups.cu", "wholeGrid")
+def _(rng) -> Launch:
+    n, block = 192, 64
+    x = ints(rng, 0, 100, n)
+    between, counts, out = Output(I32, n), InOut(np.zeros(4, I32)), Output(I32, n)
+    warps = x.reshape(-1, 32) & 3
+    alike = (warps[:, :, None] == warps[:, None, :]).sum(2).ravel()
+    total = np.bincount(x & 3, minlength=4)
+    want = x[::-1] * 2 + alike * 1000 + (x & 3) + 100000 * total[x & 3]
+    check = sames((out, want.astype(I32)), (counts, total.astype(I32)), (between, 2 * x))
+    return Launch([x, between, counts, out], check, n // block, block)
+
+
 # ---- calls.cu ----
 
 

@@ -52,3 +52,20 @@ extern "C" __global__ void coalesced(const int* x, int* out, int n) {
   }
   out[i] = r;
 }
+
+// Blocks that meet: each reads what another wrote before. One lane of each group writes for all of it.
+extern "C" __global__ void wholeGrid(const int* x, int* between, int* counts, int* out) {
+  cg::grid_group grid = cg::this_grid();
+  int i = grid.thread_rank();
+  between[i] = x[i] * 2;
+  grid.sync();
+  int v = between[grid.size() - 1 - i];
+  auto tile = cg::tiled_partition<32>(cg::this_thread_block());
+  auto alike = cg::labeled_partition(tile, x[i] & 3);
+  int first = cg::invoke_one_broadcast(alike, [&] { return alike.size() * 1000 + (x[i] & 3); });
+  cg::invoke_one(alike, [&] { atomicAdd(&counts[x[i] & 3], static_cast<int>(alike.size())); });
+  auto token = grid.barrier_arrive();
+  v += first;
+  grid.barrier_wait(std::move(token));
+  out[i] = v + 100000 * counts[x[i] & 3];
+}
