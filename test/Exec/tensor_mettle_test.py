@@ -258,6 +258,32 @@ kernel @k(%a: ptr<global>, %b: ptr<global>, %sa: ptr<global>, %sb: ptr<global>, 
             with self.subTest(family=name):
                 self.launch_all(family, body, operands, scales, c, 0, (first + 2 * once + sums).reshape(m, n))
 
+    def test_results_of_fewer_bits(self):
+        """Sums of float32, rounded once to f16 or bf16: natively where a form has known places."""
+        for name, result in itertools.product(("f16", "f16_mma", "bf16", "fp8", "fp6_fp4", "mxfp8", "nvfp4", "sparse"), ("f16", "bf16")):
+            family = Family(name)
+            m, n, _ = family.shape
+            rng = np.random.default_rng(17)
+            operands, scales, product = family.case(rng)
+            c = rng.integers(-300, 300, (m, n))
+            options = family.options().replace("output_type: f32", f"accumulator_type: f32, result_type: {result}")
+            source = family.source(f"  tensor_mma(a, b, c, d, {options})").replace("c: float32*, d: float32*", "c: uint16*, d: uint16*")
+            path = mtlc_exec.write_source("k.mettle", source)
+            codes = mtlc_exec.bf16 if result == "bf16" else (lambda x: x.astype(np.float16).view(np.uint16))
+            start = codes(c.astype(np.float32))
+            kept = (start.astype(np.uint32) << 16).view(np.float32) if result == "bf16" else start.view(np.float16)
+            want = codes((product + kept).astype(np.float32))
+            for what, how in self.configurations(family):
+                with self.subTest(family=name, result=result, way=what):
+                    if what == "sm_70":
+                        how = [*how, "--tensor-fallback=replay"]  # It has wmma only.
+                    out = mtlc_exec.InOut(np.full((m, n), 0xFFFF, np.uint16))
+                    device = "interp" if what == "interp" else "sim"
+                    done = mtlc_exec.launch(path, "k", [*operands, start, out, *scales, np.int32(0)], block=32, device=device,
+                                            options=[o for o in how if not o.startswith("--device")])  # fmt: skip
+                    self.assertEqual(done.returncode, 0, done.stderr)
+                    np.testing.assert_array_equal(done[out], want)
+
     def test_chains_and_loops(self):
         for name in ("f16", "bf16", "i8", "f64", "fp8", "fp6_fp4", "mxfp8", "nvfp4"):
             rng = np.random.default_rng(7)
