@@ -116,8 +116,7 @@ class Legalizer {
     auto inWorkgroup = [&](Slot slot) {
       return op.slot(slot)->type().space() == ir::Space::Workgroup;
     };
-    const ir::MmaDesc& desc = op.mmaDesc();
-    return {inWorkgroup(Slot::A) && inWorkgroup(Slot::B), false, desc.acc != desc.result};
+    return {inWorkgroup(Slot::A) && inWorkgroup(Slot::B), false, isNarrow(op.mmaDesc())};
   }
 
   bool allAllowed(ir::Function& f) {
@@ -142,7 +141,7 @@ class Legalizer {
         std::string needs = target_.tensorNeeds(desc);
         ir::MmaDesc wide = desc;
         wide.result = desc.acc;
-        if (desc.acc != desc.result && formOf(wide, {useOf(op).operandsInWorkgroup})) {
+        if (isNarrow(desc) && formOf(wide, {useOf(op).operandsInWorkgroup})) {
           needs = "result=" + std::string(elementInfo(desc.acc).name);
         }
         diags_.report(DiagId::TensorNoForm, op.loc(),
@@ -154,20 +153,20 @@ class Legalizer {
     return ok;
   }
 
+  static bool beginsNarrow(const Operation& op) {
+    return op.opcode() == Opcode::TensorAccBegin && isNarrow(op.mmaDesc());
+  }
   static bool hasNarrowHome(ir::Function& f) {
     for (ir::Block& block : f.blocks()) {
       for (Operation& op : block.ops()) {
-        if (op.opcode() == Opcode::TensorAccBegin && op.mmaDesc().acc != op.mmaDesc().result) {
-          return true;
-        }
+        if (beginsNarrow(op)) return true;
       }
     }
     return false;
   }
   static const Operation* narrowBegin(const analysis::TileRegion& region) {
-    return *std::find_if(region.ops.begin(), region.ops.end(), [](const Operation* op) {
-      return op->opcode() == Opcode::TensorAccBegin && op->mmaDesc().acc != op->mmaDesc().result;
-    });
+    return *std::find_if(region.ops.begin(), region.ops.end(),
+                         [](const Operation* op) { return beginsNarrow(*op); });
   }
 
   void legalize(ir::Function& f) {

@@ -76,9 +76,6 @@ ir::MmaDesc tileDesc(const ir::MmaDesc& desc, uint32_t m, uint32_t n, uint32_t k
   return d;
 }
 
-// Scalar code cannot continue a sum that has been rounded.
-bool isNarrow(const ir::MmaDesc& desc) { return desc.acc != desc.result; }
-
 }  // namespace
 
 uint32_t tuplePeak(const TensorForm& form, uint32_t accumulators) {

@@ -15,6 +15,10 @@
 
 namespace mtlc::transforms {
 
+// C and D have fewer bits than the accumulator: the sum is rounded once, after its last term, so
+// that scalar code cannot continue it.
+inline bool isNarrow(const ir::MmaDesc& desc) { return desc.acc != desc.result; }
+
 // Registers of one work-item for a tile of `products` accumulators; see tensor_legalize.h.
 uint32_t tuplePeak(const TensorForm& form, uint32_t accumulators);
 
